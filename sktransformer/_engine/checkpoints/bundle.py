@@ -21,7 +21,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
 from ..errors import PersistenceError, VersionMismatchWarning
 from .loading import Checkpoint, Head, prepare
-from .quiet import quiet
+from .quiet import quiet_transformers
 
 FORMAT = 1
 RECORDED = ("torch", "transformers", "tokenizers", "scikit-learn", "numpy")
@@ -82,7 +82,7 @@ def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
             f"install transformers {bundle['versions'].get('transformers')}."
         )
     state = {name: _tensor(array, bundle["dtypes"].get(name)) for name, array in bundle["weights"].items()}
-    with quiet():
+    with quiet_transformers():
         model: PreTrainedModel = model_class.from_pretrained(
             None, config=config, state_dict=state, dtype=torch.float32
         )
@@ -118,7 +118,7 @@ def _tensor(array: np.ndarray, dtype: str | None) -> torch.Tensor:
 
 
 def _tokenizer_files(tokenizer: Any) -> dict[str, bytes]:
-    with tempfile.TemporaryDirectory() as folder, quiet():
+    with tempfile.TemporaryDirectory() as folder, quiet_transformers():
         tokenizer.save_pretrained(folder)
         return {
             str(path.relative_to(folder)): path.read_bytes()
@@ -128,7 +128,7 @@ def _tokenizer_files(tokenizer: Any) -> dict[str, bytes]:
 
 
 def _tokenizer(files: dict[str, bytes]) -> Any:
-    with tempfile.TemporaryDirectory() as folder, quiet():
+    with tempfile.TemporaryDirectory() as folder, quiet_transformers():
         for name, data in files.items():
             path = Path(folder, name)
             path.parent.mkdir(parents=True, exist_ok=True)

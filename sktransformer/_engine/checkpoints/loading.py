@@ -20,7 +20,7 @@ from transformers import (
 from ..errors import CheckpointCorruptError, WrongTaskError
 from .flaubert import repair_flaubert
 from .packing import enable_packing
-from .quiet import quiet
+from .quiet import quiet_transformers
 from .sources import Source
 from .structure import set_dropout
 from .tokenizers import tokenizer_for_config
@@ -86,7 +86,7 @@ def load_checkpoint(
     for field, value in (config_changes or {}).items():
         setattr(config, field, value)
     _require_head(config, head, source)
-    with quiet():
+    with quiet_transformers():
         if source.folder is None:
             model = AUTO_CLASS[head].from_config(config, dtype=torch.float32)
         else:
