@@ -17,12 +17,14 @@ from ..text.encoding import Encoded
 
 SMALLEST_BUDGET = 16  # tokens
 
+Reader = Callable[[PreTrainedModel, Batch], torch.Tensor]
+
 
 def forward(
     model: PreTrainedModel,
     encoded: Encoded,
     collator: Collator,
-    read: Callable[[PreTrainedModel, Batch], torch.Tensor],
+    read: Reader,
     *,
     token_budget: int,
     precision: torch.dtype,

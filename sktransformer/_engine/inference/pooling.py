@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 
 import torch
 from transformers import PreTrainedModel
 
 from ..text.batches import Batch
+from .forward import Reader
 
 POOLINGS = ("mean", "cls")
 
@@ -33,7 +33,7 @@ def cls(hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
     return hidden[0].index_select(0, batch.packed.starts) if batch.packed is not None else hidden[:, 0]
 
 
-def reader(pooling: str) -> Callable[[PreTrainedModel, Batch], torch.Tensor]:
+def reader(pooling: str) -> Reader:
     """Return the function that runs a model and pools its last hidden states."""
     pool = {"mean": mean, "cls": cls}[pooling]
 

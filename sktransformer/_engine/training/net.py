@@ -145,7 +145,8 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
         data: TrainingData = self.data_
         windows = data.windows_of(documents)
         owners = data.encoded.document
-        share = 1.0 / np.bincount(owners[windows], minlength=len(data))  # a document's windows share its weight
+        counts = np.bincount(owners[windows], minlength=len(data))
+        share = 1.0 / np.maximum(counts, 1)  # a document's windows share its weight
         total = torch.zeros((), device=self.collator.device)
         predicted = []
         for micro in plan(windows, data.encoded.lengths, self.token_budget, self.collator.layout):
