@@ -17,7 +17,7 @@ HEADS = 2
 Maker = Callable[["PreTrainedTokenizerBase"], "PreTrainedModel"]
 
 
-def _encoder_sizes() -> dict[str, int]:
+def _encoder_sizes() -> dict[str, Any]:
     return {
         "hidden_size": WIDTH,
         "num_hidden_layers": LAYERS,
@@ -26,7 +26,7 @@ def _encoder_sizes() -> dict[str, int]:
     }
 
 
-def _seq2seq_sizes() -> dict[str, int]:
+def _seq2seq_sizes() -> dict[str, Any]:
     return {
         "d_model": WIDTH,
         "encoder_layers": LAYERS,
