@@ -57,7 +57,9 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
         """Read `X` for `fit`: at least one document."""
         documents = as_documents(X, missing=self.missing)
         if not len(documents):
-            raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}.")
+            raise ValueError(
+                f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
+            )
         return documents
 
     def _documents_again(self, X: Any) -> Documents:
@@ -77,7 +79,9 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _cut(self, limit: int | None = None) -> Cut:
         cut = Cut(self.max_length, self.truncation, self.head_length)
-        return cut if limit is None or limit >= cut.max_length else Cut(limit, self.truncation, self.head_length)
+        return (
+            cut if limit is None or limit >= cut.max_length else Cut(limit, self.truncation, self.head_length)
+        )
 
     # -- load, encode, forward --------------------------------------------------------------------------------------
 

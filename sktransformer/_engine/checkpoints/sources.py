@@ -106,7 +106,7 @@ def _resolve_text(model: str, revision: str | None, progress: bool) -> Source:
     if model.startswith(BUNDLED_PREFIX):
         return Source("bundled", model, bundled_folder(model.removeprefix(BUNDLED_PREFIX)))
     # os.path, which answers False where a pathlib.Path raises: names too long, an unknown user after "~".
-    if os.path.exists(os.path.expanduser(model)) or _looks_like_path(model):  # noqa: PTH110, PTH111
+    if os.path.exists(os.path.expanduser(model)) or _looks_like_path(model):
         return _resolve_folder(model)
     _check_hub_id(model)
     return Source("hub", model, hub_folder(model, revision=revision, progress=progress))
@@ -126,7 +126,7 @@ def _looks_like_path(model: str) -> bool:
 def _resolve_folder(name: str | bytes) -> Source:
     if isinstance(name, bytes):
         raise TypeError(f"model must be a str path, got bytes {name!r}; decode it with os.fsdecode.")
-    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - pathlib raises for an unknown user after "~"
+    folder = Path(os.path.expanduser(name))
     if folder.is_dir():
         check_folder(folder)
         return Source("folder", name, folder)

@@ -100,7 +100,9 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
         self.data_ = X
         return X, None
 
-    def run_single_epoch(self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any) -> None:
+    def run_single_epoch(
+        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
+    ) -> None:
         """Run the optimizer steps of an epoch; on a GPU losses are read back once in a while, not at each step."""
         if iterator is None:
             return
@@ -195,4 +197,6 @@ def _raised_by_callback(error: BaseException) -> bool:
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("skorch.callbacks")
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith(
+        "skorch.callbacks"
+    )
