@@ -56,7 +56,7 @@ NEW_MAILS = [
     {"subject": "", "body": "prelevé 2 fois ce mois ci, remboursez svp"},
     {
         "subject": "appareil",
-        "body": "L'écran affiche E07 puis plus rien, que faut-il faire ?\n\nCordialement,\nA. Brun",
+        "body": "L'écran affiche E07 puis plus rien, que faire ?\n\nCordialement,\nA. Brun",
     },
 ]
 
@@ -76,8 +76,8 @@ class Row:
 # %%
 # The candidates
 # --------------
-# Each is a scikit-learn pipeline that starts from the raw subject and body. Hyperparameters were set by hand on the training part,
-# never on the hold-out.
+# Each is a scikit-learn pipeline that starts from the raw subject and body. Hyperparameters were set by hand on the
+# training part, never on the hold-out.
 
 
 def candidates(models: Sequence[str] | None, seed: int) -> dict[str, Any]:
@@ -167,8 +167,8 @@ def table(rows: Sequence[Row], y: pd.Series) -> pd.DataFrame:
 # %%
 # What is it worth?
 # -----------------
-# One hold-out of a few dozen messages says little. A paired bootstrap over its messages gives the range in which the difference
-# may lie; where that range holds zero, the verdict is that this sample cannot tell.
+# One hold-out of a few dozen messages says little. A paired bootstrap over its messages gives the range in which the
+# difference may lie; where that range holds zero, the verdict is that this sample cannot tell.
 
 
 def verdict(rows: Sequence[Row], y: pd.Series, seed: int, n_resamples: int = 2000) -> str:
