@@ -12,7 +12,7 @@ from skorch.callbacks import Callback
 from tqdm.auto import tqdm
 
 
-class StopTraining(Exception):  # noqa: N818 - a signal, not an error
+class StopTraining(Exception):
     """Raised by `ValidationScoring` when the score has stopped rising."""
 
 
