@@ -59,8 +59,11 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
         """Read `X` for `fit`: at least one document."""
         documents = as_documents(X, missing=self.missing)
         if not len(documents):
-            raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}.")
-        check_columns(SimpleNamespace(), X, documents.width, reset=True)  # bad names of columns show before training
+            raise ValueError(
+                f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
+            )
+        # bad names of columns show before training
+        check_columns(SimpleNamespace(), X, documents.width, reset=True)
         return documents
 
     def _documents_again(self, X: Any) -> Documents:
@@ -80,7 +83,9 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _cut(self, limit: int | None = None) -> Cut:
         cut = Cut(self.max_length, self.truncation, self.head_length)
-        return cut if limit is None or limit >= cut.max_length else Cut(limit, self.truncation, self.head_length)
+        return (
+            cut if limit is None or limit >= cut.max_length else Cut(limit, self.truncation, self.head_length)
+        )
 
     # -- load, encode, forward --------------------------------------------------------------------------------------
 

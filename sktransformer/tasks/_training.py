@@ -56,7 +56,9 @@ class TrainedTransformer(TransformerEstimator):
             check_number(name, getattr(self, name), low=0)
         schedule(self.lr_schedule, 1, self.warmup_ratio)
         check_number("layer_decay", self.layer_decay, low=0, high=1, open_low=True)
-        check_number("validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True)
+        check_number(
+            "validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True
+        )
         if self.max_grad_norm is not None:
             check_number("max_grad_norm", self.max_grad_norm, low=0, open_low=True)
         for name in ("dropout", "attention_dropout"):
@@ -64,7 +66,9 @@ class TrainedTransformer(TransformerEstimator):
                 check_number(name, getattr(self, name), low=0, high=1, open_high=True)
         for name in ("early_stopping", "warm_start", "gradient_checkpointing"):
             check_flag(name, getattr(self, name))
-        if self.freeze is not None and (isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))):
+        if self.freeze is not None and (
+            isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))
+        ):
             check_choice("freeze", self.freeze, ("embeddings", "all"))
 
     def _settings(self, device: torch.device, seed: int) -> TrainingSettings:
@@ -171,12 +175,16 @@ def held_out(
     counts = np.bincount(labels, minlength=len(names))
     seen = np.zeros(len(names))
     ranks = np.empty(len(labels))
-    for row in shuffled:  # a row's rank within its class, as a fraction: sorting by it takes classes in proportion
+    for (
+        row
+    ) in shuffled:  # a row's rank within its class, as a fraction: sorting by it takes classes in proportion
         ranks[row] = (seen[labels[row]] + 0.5) / counts[labels[row]] if counts[labels[row]] > 1 else np.inf
         seen[labels[row]] += 1
     wanted = max(1, round(fraction * len(labels)))
     order = shuffled[np.argsort(ranks[shuffled], kind="stable")]
-    last = ranks[order] > 1 - 1 / np.maximum(counts[labels[order]], 1)  # each class's last row stays in training
+    last = ranks[order] > 1 - 1 / np.maximum(
+        counts[labels[order]], 1
+    )  # each class's last row stays in training
     validation = np.sort(order[~last][:wanted])
     alone = [str(name) for name, count in zip(names, counts, strict=True) if count == 1]
     if not len(validation):
@@ -185,6 +193,7 @@ def held_out(
         )
     if alone:
         warnings.warn(
-            f"{len(alone)} class(es) with a single member stay out of validation: {', '.join(alone)}.", stacklevel=4
+            f"{len(alone)} class(es) with a single member stay out of validation: {', '.join(alone)}.",
+            stacklevel=4,
         )
     return np.setdiff1d(np.arange(len(labels)), validation), validation

@@ -134,7 +134,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             For missing texts, a parameter out of range, a checkpoint that is absent or corrupt.
         """
         documents = self._validate(X)
-        with seeded(draw_seed(0), resolve_device(self.device)):  # a config's random weights, the same each time
+        with seeded(
+            draw_seed(0), resolve_device(self.device)
+        ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
         after = self._shadow()
         check_columns(after, X, documents.width, reset=True)
@@ -154,7 +156,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         -------
         float32 ndarray of shape (n, D)
         """
-        vectors = self._forward(X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0)
+        vectors = self._forward(
+            X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0
+        )
         if self.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)

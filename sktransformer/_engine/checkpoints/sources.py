@@ -58,8 +58,8 @@ def resolve(
     Parameters
     ----------
     model : str, path-like or PretrainedConfig
-        A folder, a hub id, ``"bundled:NAME"`` or a configuration. An existing folder wins over a hub id of the
-        same name.
+        A folder, a hub id, ``"bundled:NAME"`` or a configuration. An existing folder wins over a hub id of
+        the same name.
     revision : str, optional
         Branch, tag or commit of a hub repository; ignored for the other kinds.
     progress : bool, default=False
@@ -75,8 +75,8 @@ def resolve(
     TypeError
         When ``model`` is of no accepted kind.
     CheckpointNotFoundError
-        When there is no such folder, bundled name or hub repository, or the hub can't be reached and its cache
-        does not hold the repository.
+        When there is no such folder, bundled name or hub repository, or the hub can't be reached and its
+        cache does not hold the repository.
     CheckpointCorruptError
         When the folder is there but not whole.
 
@@ -105,7 +105,8 @@ def _resolve_text(model: str, revision: str | None, progress: bool) -> Source:
         )
     if model.startswith(BUNDLED_PREFIX):
         return Source("bundled", model, bundled_folder(model.removeprefix(BUNDLED_PREFIX)))
-    if Path(model).expanduser().exists() or _looks_like_path(model):
+    # os.path, which answers False where a pathlib.Path raises: names too long, an unknown user after "~".
+    if os.path.exists(os.path.expanduser(model)) or _looks_like_path(model):
         return _resolve_folder(model)
     _check_hub_id(model)
     return Source("hub", model, hub_folder(model, revision=revision, progress=progress))
@@ -125,7 +126,7 @@ def _looks_like_path(model: str) -> bool:
 def _resolve_folder(name: str | bytes) -> Source:
     if isinstance(name, bytes):
         raise TypeError(f"model must be a str path, got bytes {name!r}; decode it with os.fsdecode.")
-    folder = Path(name).expanduser()
+    folder = Path(os.path.expanduser(name))
     if folder.is_dir():
         check_folder(folder)
         return Source("folder", name, folder)
@@ -134,7 +135,9 @@ def _resolve_folder(name: str | bytes) -> Source:
             f"model={name!r} is a file; pass the folder that holds config.json and the weights: "
             f"{str(folder.parent)!r}."
         )
-    raise CheckpointNotFoundError(f"model={name!r}: there is no such folder.{_siblings(folder)}")
+    is_id = HUB_ID.fullmatch(name) is not None
+    hint = " If a repository of the hub was meant, pass its id as a str." if is_id else ""
+    raise CheckpointNotFoundError(f"model={name!r}: there is no such folder.{_siblings(folder)}{hint}")
 
 
 def _siblings(folder: Path) -> str:

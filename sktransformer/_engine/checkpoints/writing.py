@@ -51,7 +51,9 @@ def write_checkpoint(checkpoint: Checkpoint, folder: str | os.PathLike[str]) -> 
         if number is None:
             raise
         raise OSError(
-            number, f"{os.strerror(number)}, so the checkpoint was not written; make room or pass another folder", str(target)
+            number,
+            f"{os.strerror(number)}, so the checkpoint was not written; make room or pass another folder",
+            str(target),
         ) from error
 
 

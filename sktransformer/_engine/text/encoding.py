@@ -74,7 +74,9 @@ class Cut:
     def __post_init__(self) -> None:
         if self.truncation not in TRUNCATIONS:
             hint = did_you_mean(str(self.truncation), TRUNCATIONS)
-            raise ValueError(f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}")
+            raise ValueError(
+                f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}"
+            )
         for name in ("max_length", "head_length"):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
@@ -111,7 +113,9 @@ class TextEncoder:
                 f"max_length={cut.max_length} leaves no room beside {template.n_special} special tokens; raise max_length."
             )
         first = self._ids(documents.first)
-        if not template.n_special and documents.second is None:  # an empty text still needs one token to be read
+        if (
+            not template.n_special and documents.second is None
+        ):  # an empty text still needs one token to be read
             first = [ids if len(ids) else self._filler for ids in first]
         if documents.second is None:
             kept = [_shorten(ids, room, cut) for ids in first]
@@ -132,9 +136,7 @@ class TextEncoder:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
             encode = self._backend.encode
-            return [
-                np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts
-            ]
+            return [np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts]
         with self._lock:
             return [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
 

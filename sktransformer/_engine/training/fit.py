@@ -171,7 +171,9 @@ def _records(history: Any) -> list[dict[str, Any]]:
     records = []
     for row in history:
         rates = [batch["learning_rate"] for batch in row["batches"] if "learning_rate" in batch]
-        record = {key: value for key, value in row.items() if key != "batches" and not key.startswith("train_batch")}
+        record = {
+            key: value for key, value in row.items() if key != "batches" and not key.startswith("train_batch")
+        }
         record["learning_rate"] = rates[-1] if rates else float("nan")
         records.append({key: record[key] for key in [*HISTORY, *record] if key in record})
     return records

@@ -101,7 +101,9 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
         self.data_ = X
         return X, None
 
-    def run_single_epoch(self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any) -> None:
+    def run_single_epoch(
+        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
+    ) -> None:
         """Run the optimizer steps of an epoch; on a GPU losses are read back once in a while, not at each step."""
         if iterator is None:
             return

@@ -38,7 +38,11 @@ def schedule(name: str, n_steps: int, warmup_ratio: float) -> Callable[[int], fl
         progress = (step - n_warmup) / max(1, n_steps - n_warmup)
         if name == "constant":
             return 1.0
-        return max(0.0, 1.0 - progress) if name == "linear" else 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
+        return (
+            max(0.0, 1.0 - progress)
+            if name == "linear"
+            else 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
+        )
 
     return factor
 
