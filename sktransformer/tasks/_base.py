@@ -39,7 +39,7 @@ INFERENCE_BUDGET = {"cpu": 1024, "cuda": 65_536, "mps": 8192}
 _MOVING = threading.Lock()
 
 
-class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
+class TransformerEstimator(BaseEstimator):
     """What estimators of texts share; not to be used by itself."""
 
     _head: ClassVar[Head] = "encoder"
@@ -138,7 +138,7 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
         device = resolve_device(self.device)
         checkpoint = self._fitted_checkpoint()
         with _MOVING:
-            checkpoint.model.to(device)
+            checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
         return forward(
             checkpoint.model,
             encoded,

@@ -105,7 +105,7 @@ class TrainedTransformer(TransformerEstimator):
         score: Callable[[], float] | None,
     ) -> TrainingResult:
         device = resolve_device(self.device)
-        checkpoint.model.to(device)
+        checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
         trainable = [parameter for parameter in checkpoint.model.parameters() if parameter.requires_grad]
         freeze(checkpoint.model, self.freeze)
         try:

@@ -294,7 +294,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         """
         logits = self._logits(X)
         probabilities = expit(logits) if self.label_kind_ == "multilabel" else softmax(logits, axis=1)
-        return probabilities.astype(np.float32, copy=False)  # type: ignore[no-any-return]
+        return probabilities.astype(np.float32, copy=False)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the logits of the classes; for two classes, that of the second minus that of the first.
@@ -479,7 +479,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             attention_dropout=self.attention_dropout,
             need_head=True,
         )
-        names = checkpoint.model.config.id2label
+        names: dict[Any, str] = dict(checkpoint.model.config.id2label or {})
         self.classes_ = np.array([names[i] for i in range(len(names))], dtype=object)
         problem = getattr(checkpoint.model.config, "problem_type", None)
         if len(names) < 2 or problem == "regression":
