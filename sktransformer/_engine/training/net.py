@@ -7,7 +7,6 @@ step does not depend on how it was cut), and its habit of reading the loss back 
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ import torch
 from torch import nn
 
 from ..devices import autocast, is_out_of_memory
-from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning
+from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows, plan
 from .data import OptimizerBatches, TrainingData
 from .losses import Objective
@@ -168,11 +167,10 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
         self.token_budget //= 2
         if self.collator.device.type == "cuda":
             torch.cuda.empty_cache()
-        warnings.warn(
+        warn_user(
             f"out of memory: continuing with micro-batches of {self.token_budget} tokens (same result, slower); "
             f"pass token_budget={self.token_budget} to start there.",
             OutOfMemoryBackoffWarning,
-            stacklevel=2,
         )
 
     def run(self, data: TrainingData) -> None:
