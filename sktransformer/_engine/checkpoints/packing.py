@@ -76,8 +76,3 @@ def enable_packing(model: PreTrainedModel, *, gather: bool) -> bool:
     if gather:
         model.base_model.encoder.register_forward_hook(_gather_first_tokens, with_kwargs=True)
     return True
-
-
-def first_position(config: Any) -> int:
-    """The position id of a document's first token: after the padding id in the RoBERTa family, else 0."""
-    return int(config.pad_token_id) + 1 if config.model_type in {"roberta", "camembert", "xlm-roberta"} else 0
