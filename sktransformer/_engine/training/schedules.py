@@ -65,7 +65,9 @@ def parameter_groups(
             continue
         rate = learning_rate * layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
         groups.setdefault((rate, 0.0 if name in exempt else weight_decay), []).append(parameter)
-    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in groups.items()]
+    # the full rate first: the first group's is what the history records
+    ordered = sorted(groups.items(), key=lambda item: -item[0][0])
+    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in ordered]
 
 
 def fused_adamw(groups: list[dict[str, Any]], learning_rate: float) -> torch.optim.AdamW:
