@@ -50,7 +50,9 @@ def resolve_device(device: Any) -> torch.device:
             f'pass device="auto" or "cpu".'
         )
     if resolved.type == "cuda" and (resolved.index or 0) >= present:
-        raise ValueError(f"device={device!r} was asked for, but the last CUDA device here is cuda:{present - 1}.")
+        raise ValueError(
+            f"device={device!r} was asked for, but the last CUDA device here is cuda:{present - 1}."
+        )
     return resolved
 
 

@@ -60,5 +60,6 @@ def _flash(
     from torch.nn.attention.varlen import varlen_attn
 
     q, k, v = (x[0].transpose(0, 1).contiguous() for x in (query, key, value))  # (N, heads, d)
-    attended: torch.Tensor = varlen_attn(q, k, v, bounds, bounds, longest, longest, scale=scale)
+    attended = varlen_attn(q, k, v, bounds, bounds, longest, longest, scale=scale)
+    assert isinstance(attended, torch.Tensor)  # a pair only where auxiliary results are asked for
     return attended[None]

@@ -98,7 +98,9 @@ def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
 
 def _check(bundle: dict[str, Any]) -> None:
     if not isinstance(bundle.get("format"), int):
-        raise PersistenceError("this file holds no sktransformer model, or a damaged one; store the estimator again.")
+        raise PersistenceError(
+            "this file holds no sktransformer model, or a damaged one; store the estimator again."
+        )
     if bundle["format"] > FORMAT:
         raise PersistenceError(
             f"this file has format {bundle['format']}, this version reads up to {FORMAT}; "
@@ -140,7 +142,9 @@ def _tokenizer(files: dict[str, bytes]) -> Any:
         for name, data in files.items():
             path = Path(folder, name).resolve()
             if not path.is_relative_to(Path(folder).resolve()):
-                raise PersistenceError(f"this file wants to write {name!r} outside its folder; don't trust it.")
+                raise PersistenceError(
+                    f"this file wants to write {name!r} outside its folder; don't trust it."
+                )
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)

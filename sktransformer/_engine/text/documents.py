@@ -218,7 +218,8 @@ def _text(value: Any, i: int, name: str) -> str:
         raise TypeError(f"{name}[{i}] must be str, got {type(value).__name__}; {remedy}.")
     try:
         value.encode("utf-8")
-    except UnicodeEncodeError:  # tokenizers read UTF-8: the halves of a character are joined, lone ones replaced
+    except UnicodeEncodeError:
+        # tokenizers read UTF-8: the two halves of a character are joined, a lone one is replaced
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return str.__str__(value)  # a plain str, also of an enumeration, whose own __str__ says something else
 

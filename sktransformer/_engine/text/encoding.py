@@ -85,7 +85,9 @@ class Cut:
     def __post_init__(self) -> None:
         if self.truncation not in TRUNCATIONS:
             hint = did_you_mean(str(self.truncation), TRUNCATIONS)
-            raise ValueError(f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}")
+            raise ValueError(
+                f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}"
+            )
         for name in ("max_length", "head_length"):
             check_number(name, getattr(self, name), low=1, integer=True)
 
@@ -124,21 +126,15 @@ class TextEncoder:
             columns[0] = [ids if total else self._filler for ids, total in pairs]
         n_cut = sum(total > room for total in totals)
         encoded = _assemble(template, _cut_columns(columns, room, cut), n_cut)
-        if warn and n_cut:
-            warn_user(
-                f"{n_cut} of {len(documents)} documents are longer than {cut.max_length} tokens and were cut "
-                f"(truncation={cut.truncation!r}).",
-                TruncationWarning,
-            )
+        if warn:
+            warn_cut(n_cut, len(documents), cut)
         return encoded
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
             encode = self._plain_backend().encode
-            return [
-                np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts
-            ]
+            return [np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts]
         with self._lock:
             return [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
 
@@ -163,7 +159,9 @@ class TextEncoder:
         """Find the special tokens by encoding known texts with and without them."""
         text, bare = next(((probe, ids) for probe in PROBES if (ids := self._bare(probe))), ("", []))
         if not bare:
-            raise ValueError(f"the tokenizer finds no token in any of {PROBES}; such a tokenizer can't be used.")
+            raise ValueError(
+                f"the tokenizer finds no token in any of {PROBES}; such a tokenizer can't be used."
+            )
         full = self._tokenizer(text, text) if pair else self._tokenizer(text)
         ids = list(full["input_ids"])
         types = tuple(full.get("token_type_ids") or [0] * len(ids))
@@ -259,3 +257,13 @@ def _types(segments: Segments, columns: list[list[IntArray]]) -> npt.NDArray[np.
             parts += [middle, np.full(len(row[1]), segments.second, dtype=np.int8)]
         parts.append(suffix)
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int8)
+
+
+def warn_cut(n_cut: int, n_documents: int, cut: Cut) -> None:
+    """Say once how many documents were cut, if any."""
+    if n_cut:
+        warn_user(
+            f"{n_cut} of {n_documents} documents are longer than {cut.max_length} tokens and were cut "
+            f"(truncation={cut.truncation!r}).",
+            TruncationWarning,
+        )

@@ -12,11 +12,11 @@ from skorch.callbacks import Callback
 from tqdm.auto import tqdm
 
 
-class StopTraining(Exception):  # noqa: N818 - a signal, not an error
+class StopTraining(Exception):
     """Raised by `ValidationScoring` when the score has stopped rising."""
 
 
-class ValidationScoring(Callback):  # type: ignore[misc]
+class ValidationScoring(Callback):
     """Score each epoch on held-out documents, keep the best weights in memory, stop when nothing improves.
 
     Parameters
@@ -64,7 +64,7 @@ class ValidationScoring(Callback):  # type: ignore[misc]
             self.best_weights_ = {}
 
 
-class ProgressBar(Callback):  # type: ignore[misc]
+class ProgressBar(Callback):
     """One tqdm bar a fit: epoch, step, loss, validation score, time left."""
 
     def __init__(self, n_steps: int, n_epochs: int) -> None:
