@@ -25,7 +25,9 @@ def check_columns(estimator: Any, X: Any, width: int | None, *, reset: bool) -> 
                 if hasattr(estimator, name):
                     delattr(estimator, name)
         return
-    if width > 1 or hasattr(X, "columns"):
+    # one column of texts is the same as a list of them, which has no name: only names on both sides are compared
+    named = hasattr(X, "columns") and (reset or hasattr(estimator, "feature_names_in_"))
+    if width > 1 or named:
         _check_feature_names(estimator, X, reset=reset)
     if reset:
         estimator.n_features_in_ = width
