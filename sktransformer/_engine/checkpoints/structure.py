@@ -60,7 +60,7 @@ def set_dropout(config: Any, hidden: float | None, attention: float | None) -> N
         known = [field for field in fields if isinstance(getattr(config, field, None), (int, float))]
         if name == "dropout" and hasattr(config, "classifier_dropout"):
             known.append("classifier_dropout")  # None there means "as the hidden dropout"
-        if not known:
+        if not known and value:  # 0 is what a model without dropout does anyway
             raise ValueError(f"{name}={value}: {type(config).__name__} has no such dropout; pass None.")
         for field in known:
             setattr(config, field, float(value))
