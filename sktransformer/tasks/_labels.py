@@ -58,9 +58,14 @@ def as_labels(y: Any, name: str = "y") -> Labels:
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-            f"{classes[0]!r}"
+            f"{plain(classes[0])!r}"
         )
     return Labels("single", classes, torch.from_numpy(index), index.astype(np.int64), values)
+
+
+def plain(label: Any) -> Any:
+    """Return a label without its NumPy type, for messages."""
+    return label.item() if isinstance(label, np.generic) else label
 
 
 def _as_array(y: Any) -> npt.NDArray[Any]:

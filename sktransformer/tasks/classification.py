@@ -28,7 +28,7 @@ from .._engine.training.data import TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy
 from .._engine.validation import check_number
-from ._labels import Labels, as_labels, row_weights
+from ._labels import Labels, as_labels, plain, row_weights
 from ._training import TrainedTransformer, held_out
 
 DEFAULT_MODEL = "almanach/camembert-base"
@@ -310,7 +310,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         data = TrainingData(encoded, labels.targets, normalized_weights(combined, len(encoded)))
         result = self._run(checkpoint, loss(self.label_smoothing), data, seed, score)
         if labels.kind == "single" and len(result.predicted.unique()) == 1:
-            only = labels.classes[int(result.predicted[0])]
+            only = plain(labels.classes[int(result.predicted[0])])
             warnings.warn(
                 f"training collapsed: in the last epoch every document was taken for {only!r}; lower learning_rate, "
                 f"raise warmup_ratio or max_epochs, or try another random_state.",

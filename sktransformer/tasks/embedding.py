@@ -136,8 +136,10 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         documents = self._validate(X)
         with seeded(draw_seed(0), resolve_device(self.device)):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
+        encoder = TextEncoder(checkpoint.tokenizer)
+        self._encode(encoder, documents.take([]), None)  # raises when max_length leaves no room for a text
         check_columns(self, X, documents.width, reset=True)
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), documents)
+        self._record_checkpoint(checkpoint, encoder, documents)
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
@@ -173,6 +175,11 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             return documents
         first = [text if text.startswith(prompt) else prompt + text for text in documents.first]
         return Documents(first, documents.second, documents.width, documents.names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # whatever comes in, float32 comes out
+        return tags
 
     @property
     def _n_features_out(self) -> int:
