@@ -134,12 +134,16 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             For missing texts, a parameter out of range, a checkpoint that is absent or corrupt.
         """
         documents = self._validate(X)
-        with seeded(draw_seed(0), resolve_device(self.device)):  # a config's random weights, the same each time
+        with seeded(
+            draw_seed(0), resolve_device(self.device)
+        ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
         encoder = TextEncoder(checkpoint.tokenizer)
         self._encode(encoder, documents.take([]), None)  # raises when max_length leaves no room for a text
-        check_columns(self, X, documents.width, reset=True)
-        self._record_checkpoint(checkpoint, encoder, documents)
+        after = self._shadow()
+        check_columns(after, X, documents.width, reset=True)
+        after._record_checkpoint(checkpoint, encoder, documents)
+        self.__dict__ = after.__dict__
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
@@ -154,7 +158,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         -------
         float32 ndarray of shape (n, D)
         """
-        vectors = self._forward(X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0)
+        vectors = self._forward(
+            X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0
+        )
         if self.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)

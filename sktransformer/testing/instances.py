@@ -25,7 +25,12 @@ def _embedders(cls: type[BaseEstimator]) -> list[Any]:
     ]
 
 
+def _cleaners(cls: type[BaseEstimator]) -> list[Any]:
+    return [cls()]
+
+
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
+    "EmailCleaner": _cleaners,
     "TransformerClassifier": _classifiers,
     "TransformerEmbedder": _embedders,
 }
