@@ -1,1 +1,1 @@
-"""."""
+"""From encoded documents and targets to trained weights: batches, losses, schedules, one skorch net."""

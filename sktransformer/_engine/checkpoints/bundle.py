@@ -1,0 +1,136 @@
+"""A fitted model as plain bytes: NumPy arrays, JSON and files, which joblib, pickle and skops all carry.
+
+A pickled torch module costs a copy of its weights and ties the file to torch's own pickle layout; a raw state dict
+fails for tied weights; some tokenizers pickle the paths they came from. So weights travel as NumPy views of the
+tensors (tied ones once), the config as JSON, and the tokenizer as the files that its `save_pretrained` writes.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import transformers
+from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
+
+from ..errors import PersistenceError, VersionMismatchWarning
+from .loading import Checkpoint, Head, prepare
+from .quiet import quiet_transformers
+
+FORMAT = 1
+RECORDED = ("torch", "transformers", "tokenizers", "scikit-learn", "numpy")
+DISTRIBUTION = "sktransformer-text"
+
+
+def versions() -> dict[str, str]:
+    """Versions of this library and of those that decide what the weights mean."""
+    found = {}
+    for name in (DISTRIBUTION, *RECORDED):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:  # run from a source tree
+            found[name] = "unknown"
+    return found
+
+
+def to_bundle(checkpoint: Checkpoint, head: Head) -> dict[str, Any]:
+    """Return the checkpoint as arrays, strings and bytes; CPU weights are shared, not copied."""
+    model = checkpoint.model
+    weights: dict[str, np.ndarray] = {}
+    dtypes: dict[str, str] = {}
+    seen: dict[tuple[int, tuple[int, ...]], str] = {}
+    for name, tensor in model.state_dict().items():
+        place = (tensor.data_ptr(), tuple(tensor.shape))
+        if tensor.numel() and seen.setdefault(place, name) != name:
+            continue  # tied: loading ties it again
+        tensor = tensor.detach().cpu().contiguous()
+        if tensor.dtype is torch.bfloat16:  # NumPy has no such type; the bits travel as integers
+            dtypes[name], tensor = "bfloat16", tensor.view(torch.int16)
+        weights[name] = tensor.numpy()
+    return {
+        "format": FORMAT,
+        "versions": versions(),
+        "head": head,
+        "class": type(model).__name__,
+        "config": model.config.to_json_string(use_diff=False),
+        "weights": weights,
+        "dtypes": dtypes,
+        "tokenizer": _tokenizer_files(checkpoint.tokenizer),
+    }
+
+
+def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
+    """Rebuild the checkpoint that `to_bundle` took apart, on the CPU.
+
+    Raises
+    ------
+    PersistenceError
+        When a newer version wrote it, or this Transformers does not know its architecture.
+    """
+    _check(bundle)
+    config = AutoConfig.for_model(**json.loads(bundle["config"]))
+    model_class = getattr(transformers, bundle["class"], None)
+    if model_class is None:
+        raise PersistenceError(
+            f"this file holds a {bundle['class']}, which transformers {transformers.__version__} does not have; "
+            f"install transformers {bundle['versions'].get('transformers')}."
+        )
+    state = {name: _tensor(array, bundle["dtypes"].get(name)) for name, array in bundle["weights"].items()}
+    with quiet_transformers():
+        model: PreTrainedModel = model_class.from_pretrained(
+            None, config=config, state_dict=state, dtype=torch.float32
+        )
+    return Checkpoint(model, _tokenizer(bundle["tokenizer"]), prepare(model, bundle["head"]))
+
+
+def _check(bundle: dict[str, Any]) -> None:
+    if bundle["format"] > FORMAT:
+        raise PersistenceError(
+            f"this file has format {bundle['format']}, this version reads up to {FORMAT}; "
+            f"install {DISTRIBUTION} {bundle['versions'].get(DISTRIBUTION)} or newer."
+        )
+    here = versions()
+    different = [
+        f"{name} {bundle['versions'].get(name)} (here {here[name]})"
+        for name in here
+        if bundle["versions"].get(name) != here[name]
+    ]
+    if different:
+        warnings.warn(
+            f"the estimator was stored with {', '.join(different)}; predictions may differ.",
+            VersionMismatchWarning,
+            stacklevel=4,
+        )
+
+
+def _tensor(array: np.ndarray, dtype: str | None) -> torch.Tensor:
+    with warnings.catch_warnings():
+        # a memory-mapped array is read-only; nothing writes into it before training copies it
+        warnings.filterwarnings("ignore", "The given NumPy array is not writable", UserWarning)
+        tensor = torch.from_numpy(np.asarray(array))
+    return tensor.view(torch.bfloat16) if dtype == "bfloat16" else tensor
+
+
+def _tokenizer_files(tokenizer: Any) -> dict[str, bytes]:
+    with tempfile.TemporaryDirectory() as folder, quiet_transformers():
+        tokenizer.save_pretrained(folder)
+        return {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in sorted(Path(folder).rglob("*"))
+            if path.is_file()
+        }
+
+
+def _tokenizer(files: dict[str, bytes]) -> Any:
+    with tempfile.TemporaryDirectory() as folder, quiet_transformers():
+        for name, data in files.items():
+            path = Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True)

@@ -1,0 +1,177 @@
+"""A resolved source becomes a model with the head of a task, and a tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from transformers import (
+    AutoConfig,
+    AutoModel,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    PreTrainedConfig,
+    PreTrainedModel,
+)
+
+from ..errors import CheckpointCorruptError, WrongTaskError
+from .flaubert import repair_flaubert
+from .packing import enable_packing
+from .quiet import quiet_transformers
+from .sources import Source
+from .structure import set_dropout
+from .tokenizers import tokenizer_for_config
+
+Head = Literal["classification", "encoder"]
+AUTO_CLASS = {"classification": AutoModelForSequenceClassification, "encoder": AutoModel}
+MAX_LISTED = 5
+
+
+@dataclass
+class Checkpoint:
+    """A model in evaluation mode on the CPU, its tokenizer, and whether it takes packed rows."""
+
+    model: PreTrainedModel
+    tokenizer: Any
+    packable: bool
+
+
+def load_checkpoint(
+    source: Source,
+    head: Head,
+    *,
+    texts: Sequence[str] = (),
+    max_length: int = 512,
+    dropout: float | None = None,
+    attention_dropout: float | None = None,
+    config_changes: dict[str, Any] | None = None,
+    need_head: bool = False,
+) -> Checkpoint:
+    """Load `source` with the head of a task.
+
+    A new head draws its weights from torch's generator: seed it around the call.
+
+    Parameters
+    ----------
+    source : Source
+        What `resolve` returned.
+    head : {"classification", "encoder"}
+        The head; "encoder" is the model without one.
+    texts : sequence of str
+        What a tokenizer learns from when `source` is a config.
+    max_length : int
+        Longest window of a tokenizer trained here, in tokens.
+    dropout, attention_dropout : float, optional
+        Probabilities that replace the checkpoint's own.
+    config_changes : dict, optional
+        Other fields to set in the config (number of labels, their names).
+    need_head : bool
+        Raise when the head's weights are not in the checkpoint.
+
+    Raises
+    ------
+    WrongTaskError
+        When the architecture has no such head, or `need_head` and it is not in the checkpoint.
+    CheckpointCorruptError
+        When weights are missing or can't be read.
+    """
+    if source.config is not None:
+        tokenizer, config = tokenizer_for_config(source.config, texts, max_length)
+    else:
+        tokenizer, config = None, _read_config(source)
+    set_dropout(config, dropout, attention_dropout)
+    for field, value in (config_changes or {}).items():
+        setattr(config, field, value)
+    _require_head(config, head, source)
+    with quiet_transformers():
+        if source.folder is None:
+            model = AUTO_CLASS[head].from_config(config, dtype=torch.float32)
+        else:
+            tokenizer = _load_tokenizer(source.folder)
+            model = _load_model(source, source.folder, head, config, need_head)
+    return Checkpoint(model, tokenizer, prepare(model, head))
+
+
+def prepare(model: PreTrainedModel, head: Head) -> bool:
+    """Repair, pack and put in evaluation mode; return whether the model takes packed rows."""
+    repair_flaubert(model)
+    packable = enable_packing(model, gather=head == "classification")
+    model.eval()
+    return packable
+
+
+def read_config(folder: Path) -> PreTrainedConfig:
+    """Read the config of a checkpoint folder."""
+    config: PreTrainedConfig = AutoConfig.from_pretrained(folder, local_files_only=True)
+    return config
+
+
+def _read_config(source: Source) -> PreTrainedConfig:
+    assert source.folder is not None
+    try:
+        return read_config(source.folder)
+    except (ValueError, KeyError, OSError) as error:
+        raise CheckpointCorruptError(
+            f"{source.name}: config.json can't be read as a model's config ({error})."
+        ) from error
+
+
+def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
+    if type(config) in AUTO_CLASS[head]._model_mapping:
+        return
+    raise WrongTaskError(
+        f"{source.name} is a {config.model_type!r} model, which has no {head} head in Transformers; "
+        f"pass an encoder such as BERT, RoBERTa, CamemBERT or FlauBERT."
+    )
+
+
+def _load_tokenizer(folder: Path) -> Any:
+    try:
+        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except ImportError:
+        raise
+    except Exception as error:
+        raise CheckpointCorruptError(
+            f"{folder}: its tokenizer can't be loaded ({error}); copy the folder again."
+        ) from error
+
+
+def _load_model(
+    source: Source, folder: Path, head: Head, config: PreTrainedConfig, need_head: bool
+) -> PreTrainedModel:
+    try:
+        model, report = AUTO_CLASS[head].from_pretrained(
+            folder,
+            config=config,
+            dtype=torch.float32,
+            local_files_only=True,
+            ignore_mismatched_sizes=not need_head,
+            output_loading_info=True,
+        )
+    except (OSError, RuntimeError, ValueError) as error:
+        raise CheckpointCorruptError(f"{source.name}: its weights can't be loaded ({error}).") from error
+    prefix = model.base_model_prefix + "."
+    missing = sorted(report["missing_keys"])
+    absent = [name for name in missing if _is_body(name, prefix, head)]
+    if absent:
+        listed = ", ".join(absent[:MAX_LISTED])
+        raise CheckpointCorruptError(
+            f"{source.name}: {len(absent)} weights of the {config.model_type} model are missing ({listed}); "
+            f"the checkpoint is incomplete, or config.json belongs to another model."
+        )
+    if need_head and missing:
+        raise WrongTaskError(
+            f"{source.name} holds no trained {head} head ({missing[0]} is missing); fit it first, "
+            f"or pass the folder that save_pretrained wrote."
+        )
+    return model  # type: ignore[no-any-return]
+
+
+def _is_body(name: str, prefix: str, head: Head) -> bool:
+    """Whether a missing weight belongs to the model's body: poolers and heads may be new, layers may not."""
+    if "pooler" in name or name.endswith("position_ids"):
+        return False
+    return head == "encoder" or name.startswith(prefix)

@@ -1,0 +1,111 @@
+"""What differs between architectures but means the same: depths, dropouts, maximum lengths."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from torch import nn
+from transformers import PreTrainedModel
+
+# Names that architectures give to one thing. A config keeps those it has.
+HIDDEN_DROPOUT = (
+    "hidden_dropout_prob",
+    "dropout",
+    "dropout_rate",
+    "resid_pdrop",
+    "embd_pdrop",
+    "embedding_dropout",
+    "mlp_dropout",
+    "activation_dropout",
+    "classifier_dropout",
+    "seq_classif_dropout",
+    "summary_last_dropout",
+    "summary_first_dropout",
+)
+ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout", "attn_pdrop")
+LAYER_COUNT = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers")
+POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
+
+_LAYER = re.compile(r"\.(\d+)\.")
+
+
+def set_dropout(config: Any, hidden: float | None, attention: float | None) -> None:
+    """Write dropout probabilities into a config under the names it knows; None leaves its own."""
+    for value, name, fields in (
+        (hidden, "dropout", HIDDEN_DROPOUT),
+        (attention, "attention_dropout", ATTENTION_DROPOUT),
+    ):
+        if value is None:
+            continue
+        if not 0.0 <= value < 1.0:
+            raise ValueError(f"{name} must lie in [0, 1), got {value!r}.")
+        known = [field for field in fields if isinstance(getattr(config, field, None), (int, float))]
+        if name == "dropout" and hasattr(config, "classifier_dropout"):
+            known.append("classifier_dropout")  # None there means "as the hidden dropout"
+        if not known:
+            raise ValueError(f"{name}={value}: {type(config).__name__} has no such dropout; pass None.")
+        for field in known:
+            setattr(config, field, float(value))
+
+
+def max_tokens(config: Any, tokenizer: Any) -> int | None:
+    """The longest window that the model can read, in tokens with the special ones; None when unbounded."""
+    limits = []
+    for field in POSITIONS:
+        value = getattr(config, field, None)
+        if isinstance(value, int) and value > 0:
+            offset = (
+                int(config.pad_token_id) + 1
+                if config.model_type in {"roberta", "camembert", "xlm-roberta"}
+                else 0
+            )
+            limits.append(value - offset)
+            break
+    declared = getattr(tokenizer, "model_max_length", None)
+    if isinstance(declared, int) and declared < 10**9:  # Transformers writes a huge number for "not known"
+        limits.append(declared)
+    return min(limits) if limits else None
+
+
+def layer_count(config: Any) -> int:
+    """Number of Transformer layers."""
+    for field in LAYER_COUNT:
+        value = getattr(config, field, None)
+        if isinstance(value, int):
+            return value
+    raise ValueError(f"{type(config).__name__} says nowhere how many layers it has.")
+
+
+def depth_of(name: str, n_layers: int) -> int:
+    """Depth of a parameter: 0 for embeddings, 1 to `n_layers` for layers, ``n_layers + 1`` for what stands above.
+
+    Read off the parameter's name, since every architecture numbers its layers and calls its embeddings so.
+    """
+    match = _LAYER.search(name)
+    if match and int(match.group(1)) < n_layers:
+        return int(match.group(1)) + 1
+    return 0 if re.search(r"embed|(^|\.)w[tp]e\.|layer_norm_emb|\.shared\.", name) else n_layers + 1
+
+
+def freeze(model: PreTrainedModel, what: str | int | None) -> None:
+    """Stop gradients for the embeddings, for the embeddings and the lowest n layers, or for all but the head."""
+    n_layers = layer_count(model.config)
+    if what is None:
+        return
+    if isinstance(what, bool) or not (what in ("embeddings", "all") or isinstance(what, int)):
+        raise ValueError(
+            f'freeze={what!r} is not known; pass None, "embeddings", "all" or a number of layers.'
+        )
+    if isinstance(what, int) and not 0 <= what <= n_layers:
+        raise ValueError(f"freeze={what} layers, but {model.config.model_type} has {n_layers}.")
+    prefix = model.base_model_prefix + "."
+    limit = {"embeddings": 0, "all": n_layers}.get(what, what)  # type: ignore[arg-type]  # a pooler is head
+    for name, parameter in model.named_parameters():
+        if name.startswith(prefix) and depth_of(name, n_layers) <= limit:
+            parameter.requires_grad_(False)
+
+
+def without_decay(model: nn.Module) -> set[str]:
+    """Names of the parameters that weight decay leaves alone: biases, and the gains of norms."""
+    return {name for name, parameter in model.named_parameters() if parameter.ndim <= 1}

@@ -1,0 +1,111 @@
+"""Where the numbers are computed, and in which precision.
+
+Nothing here is decided at import: ``"auto"`` is looked up when an estimator is fitted or asked to predict,
+so that an estimator trained on a GPU loads on a machine that has none.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+
+from .errors import did_you_mean
+
+PRECISIONS = ("auto", "float32", "bfloat16")
+
+# torch keeps one random generator for the whole process: two seeded fits in two threads would draw from each other's
+# stream. Fits take this lock; predictions draw nothing and do not.
+_TRAINING_LOCK = threading.RLock()
+
+
+def resolve_device(device: Any) -> torch.device:
+    """Turn ``"auto"``, a device string or a `torch.device` into a device that is present.
+
+    Raises
+    ------
+    ValueError
+        When the string is no device, or names one that this machine lacks.
+    """
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        return torch.device("mps") if torch.backends.mps.is_available() else torch.device("cpu")
+    try:
+        resolved = torch.device(device)
+    except (RuntimeError, TypeError) as error:
+        raise ValueError(
+            f'device={device!r} is not a device; pass "auto", "cpu", "cuda", "cuda:1" or "mps".'
+        ) from error
+    if resolved.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(
+            f'device={device!r} was asked for, but torch {torch.__version__} sees no CUDA here; pass device="auto" or "cpu".'
+        )
+    return resolved
+
+
+def has_bfloat16(device: torch.device) -> bool:
+    """Whether the chip multiplies bfloat16 natively; emulated it is several times slower than float32."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_capability(device) >= (8, 0)
+    if device.type == "cpu":
+        # private, but the only place where torch reads the processor's flags; absent, float32 is always right
+        flags = [
+            getattr(torch.cpu, name, None) for name in ("_is_avx512_bf16_supported", "_is_amx_tile_supported")
+        ]
+        return any(flag is not None and bool(flag()) for flag in flags)
+    return False
+
+
+def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
+    """Turn a `precision` parameter into the dtype of the matrix products; never float16."""
+    if precision not in PRECISIONS:
+        hint = did_you_mean(str(precision), PRECISIONS)
+        raise ValueError(f"precision={precision!r} is not known; choose one of {PRECISIONS}.{hint}")
+    if precision == "auto":
+        return torch.bfloat16 if has_bfloat16(device) else torch.float32
+    return torch.bfloat16 if precision == "bfloat16" else torch.float32
+
+
+def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[Any]:
+    """Run matrix products in `dtype` on `device`; weights stay float32."""
+    if dtype is torch.float32:
+        return nullcontext()
+    return torch.autocast(device.type, dtype=dtype)
+
+
+def draw_seed(random_state: Any) -> int:
+    """Draw one seed from a scikit-learn `random_state`, without moving NumPy's global stream for ``None``."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool):
+        if not 0 <= int(random_state) < 2**32:
+            raise ValueError(f"random_state must lie in [0, 2**32), got {random_state}.")
+        return int(random_state)
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise ValueError(
+        f"random_state must be None, an int or a numpy.random.RandomState, got {type(random_state).__name__}."
+    )
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Hold the training lock, seed torch, and leave its generators as they were."""
+    devices = [device] if device.type == "cuda" else []
+    with _TRAINING_LOCK, torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether `error` says that a device (or the host allocator) ran out of memory."""
+    if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
+        return True
+    return isinstance(error, RuntimeError) and "not enough memory" in str(
+        error
+    )  # DefaultCPUAllocator's wording

@@ -1,0 +1,155 @@
+"""The project's own exceptions and warnings, and the helpers that phrase them.
+
+Floor 0: the standard library only. Every class subclasses the builtin that a caller would catch anyway, so
+``except ValueError`` and ``except OSError`` keep working for people who never heard of this module.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+
+__all__ = [
+    "CheckpointCorruptError",
+    "CheckpointNotFoundError",
+    "MissingExtraError",
+    "NonFiniteLossError",
+    "OutOfMemoryBackoffWarning",
+    "PersistenceError",
+    "TruncationWarning",
+    "VersionMismatchWarning",
+    "WrongTaskError",
+    "did_you_mean",
+    "optional_import",
+]
+
+DISTRIBUTION = "sktransformer-text"
+
+
+class CheckpointNotFoundError(FileNotFoundError, ValueError):
+    """No checkpoint is where ``model=`` points: no such folder, hub repository or bundled name.
+
+    An ``OSError``, which is what Transformers raises for the same fault, and a ``ValueError``, since it is
+    the value of a parameter that is wrong.
+    """
+
+
+class CheckpointCorruptError(ValueError):
+    """A checkpoint is there but incomplete, half copied or unreadable."""
+
+
+class WrongTaskError(ValueError):
+    """A checkpoint was trained for another task than the estimator's."""
+
+
+class NonFiniteLossError(FloatingPointError):
+    """The training loss became NaN or infinite."""
+
+
+class MissingExtraError(ImportError):
+    """An optional dependency is not installed."""
+
+
+class PersistenceError(ValueError):
+    """A stored estimator can't be read, for instance because a newer version wrote it."""
+
+
+class VersionMismatchWarning(UserWarning):
+    """A stored estimator was written with other library versions than those that read it."""
+
+
+class TruncationWarning(UserWarning):
+    """Documents were cut at ``max_length`` tokens."""
+
+
+class OutOfMemoryBackoffWarning(UserWarning):
+    """The token budget was lowered because memory ran out; results are the same, only slower."""
+
+
+def did_you_mean(name: str, choices: Iterable[str]) -> str:
+    """Phrase a suggestion for a misspelt name.
+
+    Parameters
+    ----------
+    name : str
+        What came.
+    choices : iterable of str
+        The valid names.
+
+    Returns
+    -------
+    str
+        ``" Did you mean 'x'?"``, with its leading blank, ready to be put behind a sentence; empty where no
+        choice is close.
+
+    Examples
+    --------
+    >>> did_you_mean("haed", ["head", "tail"])
+    " Did you mean 'head'?"
+    >>> did_you_mean("middle", ["head", "tail"])
+    ''
+    """
+    by_folded: dict[str, str] = {}
+    for choice in choices:
+        by_folded.setdefault(choice.casefold(), choice)
+    close = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
+    return f" Did you mean {by_folded[close[0]]!r}?" if close else ""
+
+
+def optional_import(module: str, extra: str) -> ModuleType:
+    """Import a module that one of the distribution's extras brings.
+
+    Parameters
+    ----------
+    module : str
+        Dotted name of the module.
+    extra : str
+        The extra that installs it.
+
+    Returns
+    -------
+    module
+        The imported module.
+
+    Raises
+    ------
+    MissingExtraError
+        When the module, or something that it imports itself, is not installed; the message holds the
+        install line.
+
+    Examples
+    --------
+    >>> optional_import("json", "email").__name__
+    'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or module
+        needed_by = "" if missing == module else f" (which {module!r} imports)"
+        raise MissingExtraError(
+            f"{missing!r}{needed_by} is not installed; run: {install_line(extra)}", name=missing
+        ) from error
+
+
+def install_line(extra: str) -> str:
+    """Return the shell line that installs an extra.
+
+    Parameters
+    ----------
+    extra : str
+        Name of the extra.
+
+    Returns
+    -------
+    str
+        The line.
+
+    Examples
+    --------
+    >>> install_line("bundled")
+    'pip install "sktransformer-text[bundled]"'
+    """
+    return f'pip install "{DISTRIBUTION}[{extra}]"'

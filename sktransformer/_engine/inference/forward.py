@@ -1,0 +1,88 @@
+"""Run a model over encoded documents: longest first, under a token budget, one output row a window."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from transformers import PreTrainedModel
+
+from ..devices import autocast, is_out_of_memory
+from ..errors import OutOfMemoryBackoffWarning
+from ..text.batches import Batch, Collator, plan
+from ..text.encoding import Encoded
+
+SMALLEST_BUDGET = 16  # tokens
+
+Reader = Callable[[PreTrainedModel, Batch], torch.Tensor]
+
+
+def forward(
+    model: PreTrainedModel,
+    encoded: Encoded,
+    collator: Collator,
+    read: Reader,
+    *,
+    token_budget: int,
+    precision: torch.dtype,
+) -> npt.NDArray[np.float32]:
+    """Return `read` of each window, in the order of `encoded`, as float32.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        In evaluation mode, on the collator's device.
+    encoded : Encoded
+        The windows.
+    collator : Collator
+        Packed or padded batches.
+    read : callable
+        Runs the model on a batch of B windows and returns B rows.
+    token_budget : int
+        Tokens of a batch; halved, with one warning, when memory runs out.
+    precision : torch.dtype
+        Of the matrix products.
+
+    Returns
+    -------
+    ndarray of shape (n_windows, ...)
+    """
+    lengths = encoded.lengths
+    pending = plan(np.arange(len(lengths)), lengths, token_budget, collator.layout)
+    order, rows, warned = [], [], False
+    while pending:
+        windows = pending.pop(0)
+        try:
+            with torch.inference_mode(), autocast(collator.device, precision):
+                batch = collator.batch(encoded, windows)
+                rows.append(read(model, batch).float())
+            order.append(windows)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error) or len(windows) == 1 or token_budget // 2 < SMALLEST_BUDGET:
+                raise
+            token_budget //= 2
+            pending = plan(np.concatenate([windows, *pending]), lengths, token_budget, collator.layout)
+            warned = warned or _warn(token_budget)
+    stacked = torch.cat(rows).cpu().numpy()
+    restored = np.empty_like(stacked)
+    restored[np.concatenate(order)] = stacked
+    return restored
+
+
+def _warn(token_budget: int) -> bool:
+    warnings.warn(
+        f"out of memory: continuing with batches of at most {token_budget} tokens (same result, slower); "
+        f"pass token_budget={token_budget} to start there.",
+        OutOfMemoryBackoffWarning,
+        stacklevel=3,
+    )
+    return True
+
+
+def read_logits(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
+    """Return the logits (B, C) of a classification head."""
+    logits: torch.Tensor = model(**batch.inputs()).logits
+    return logits

@@ -1,0 +1,226 @@
+"""What users pass as `X` becomes documents: texts, or pairs of texts, in the order given.
+
+Rows are taken by position, never by index label. Other tables are rendered row by row as ``name: value`` text, so
+that an estimator of texts can be handed numbers too (and scikit-learn's own checks can run).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from sklearn.utils.validation import check_array
+
+Missing = Literal["error", "empty"]
+MAX_LISTED = 10  # rows named in one error message
+
+
+@dataclass(frozen=True)
+class Documents:
+    """`n` texts, or `n` pairs of texts; `width` is the number of columns when `X` was a table."""
+
+    first: list[str]
+    second: list[str] | None = None
+    width: int | None = None
+    names: tuple[str, ...] | None = None
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> Documents:
+        """Return the documents at the positions `rows`."""
+        second = None if self.second is None else [self.second[i] for i in rows]
+        return Documents([self.first[i] for i in rows], second, self.width, self.names)
+
+
+def as_documents(X: Any, *, missing: Missing = "error", name: str = "X") -> Documents:
+    """Read `X` as documents.
+
+    Parameters
+    ----------
+    X : iterable of str, pairs, or table
+        Lists, tuples, generators, NumPy arrays, pandas or polars Series and frames; see the module's docstring.
+    missing : {"error", "empty"}
+        What to do with None and NaN texts: list their rows in an error, or read them as empty texts.
+    name : str
+        How messages call the argument.
+
+    Raises
+    ------
+    TypeError
+        For a bare string, or a row that is no text.
+    ValueError
+        For missing texts, sparse or 3-D input, pairs of unequal shape.
+    """
+    if missing not in ("error", "empty"):
+        raise ValueError(f'missing={missing!r} is not known; choose "error" or "empty".')
+    if isinstance(X, (str, bytes)):
+        raise TypeError(f"{name} must be an iterable of texts, got one {type(X).__name__}; pass [{name}].")
+    if isinstance(X, (dict, set, frozenset)):
+        raise TypeError(f"{name} must be an ordered iterable of texts, got {type(X).__name__}; pass a list.")
+    columns = _columns(X)
+    if columns is not None:
+        return _from_columns(columns, X, missing, name)
+    if isinstance(X, np.ndarray):
+        return _from_array(X, missing, name)
+    if hasattr(X, "toarray") or (hasattr(X, "__array__") and not _is_one_dimensional(X)):
+        return _from_numbers(X, name)  # check_array words the error for sparse input
+    return _from_rows(_listed(X, name), missing, name)
+
+
+def _columns(X: Any) -> dict[str, list[Any]] | None:
+    """Read the columns of a pandas or polars frame, by position; None for anything else."""
+    if isinstance(X, pd.DataFrame):
+        return (
+            {str(label): X.iloc[:, i].tolist() for i, label in enumerate(X.columns)} if X.shape[1] else None
+        )
+    if type(X).__module__.split(".")[0] == "polars" and hasattr(X, "get_columns"):
+        return {column.name: column.to_list() for column in X.get_columns()}
+    return None
+
+
+def _is_one_dimensional(X: Any) -> bool:
+    return getattr(X, "ndim", 1) == 1
+
+
+def _listed(X: Any, name: str) -> list[Any]:
+    for method in ("to_pylist", "to_list", "tolist"):  # pyarrow, polars and pandas, NumPy-likes
+        if hasattr(X, method):
+            listed = getattr(X, method)()
+            if isinstance(listed, list):
+                return listed
+    if not isinstance(X, Iterable):
+        raise TypeError(f"{name} must be an iterable of texts, got {type(X).__name__}.")
+    return list(X)
+
+
+def _from_columns(columns: dict[str, list[Any]], X: Any, missing: Missing, name: str) -> Documents:
+    width = X.shape[1]
+    values = list(columns.values())
+    names = tuple(columns)
+    if len(values) == width and width in (1, 2) and all(_is_text_column(column) for column in values):
+        texts = [_texts(column, missing, f"{name}[{label!r}]") for label, column in columns.items()]
+        return Documents(texts[0], texts[1] if width == 2 else None, width, names)
+    if isinstance(X, pd.DataFrame) and all(pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes):
+        return _from_numbers(X, name, names)
+    return Documents(_rendered(names, list(zip(*values, strict=True)), missing, name), None, width, names)
+
+
+def _from_array(X: np.ndarray, missing: Missing, name: str) -> Documents:
+    if X.dtype.kind in "OUT" and X.ndim == 1:
+        return _from_rows(X.tolist(), missing, name)
+    if X.dtype.kind in "OUT" and X.ndim == 2:
+        columns = [X[:, i].tolist() for i in range(X.shape[1])]
+        if X.shape[1] in (1, 2) and all(_is_text_column(column) for column in columns):
+            texts = [_texts(column, missing, f"{name}[:, {i}]") for i, column in enumerate(columns)]
+            return Documents(texts[0], texts[1] if len(texts) == 2 else None, X.shape[1])
+        if any(isinstance(value, str) for column in columns for value in column):
+            names = tuple(f"x{i}" for i in range(X.shape[1]))
+            return Documents(_rendered(names, X.tolist(), missing, name), None, X.shape[1])
+    return _from_numbers(X, name)
+
+
+def _from_numbers(X: Any, name: str, names: tuple[str, ...] | None = None) -> Documents:
+    """Render a table of numbers; scikit-learn's own validation words the errors."""
+    table = check_array(X, dtype=None, input_name=name, ensure_min_samples=0)
+    if table.dtype.kind == "O":
+        table = check_array(table, dtype=np.float64, input_name=name, ensure_min_samples=0)
+    labels = names or tuple(f"x{i}" for i in range(table.shape[1]))
+    return Documents(_rendered(labels, table.tolist(), "error", name), None, table.shape[1], names)
+
+
+def _from_rows(rows: list[Any], missing: Missing, name: str) -> Documents:
+    probe = next((row for row in rows if not _is_missing(row)), None)
+    if isinstance(probe, (tuple, list)) and len(probe) == 2 and isinstance(probe[0], str):
+        return _from_pairs(rows, missing, name)
+    if isinstance(probe, (tuple, list, np.ndarray)):
+        return _from_numbers(rows, name)
+    if isinstance(probe, (int, float, complex, np.number)) and all(
+        isinstance(row, (int, float, complex, np.number)) for row in rows
+    ):
+        raise ValueError(
+            f"{name} must hold texts, or be a 2-D table; got a 1-D sequence of numbers. "
+            f"Reshape your data to (n, 1), or pass texts."
+        )
+    return Documents(_texts(rows, missing, name))
+
+
+def _from_pairs(rows: list[Any], missing: Missing, name: str) -> Documents:
+    for i, row in enumerate(rows):
+        if not isinstance(row, (tuple, list)) or len(row) != 2:
+            raise ValueError(f"{name}[{i}] must be a pair of texts like {name}[0], got {_shown(row)}.")
+    columns = list(zip(*rows, strict=True))
+    first, second = (_texts(list(column), missing, f"{name}[:][{i}]") for i, column in enumerate(columns))
+    return Documents(first, second, 2)
+
+
+def _is_text_column(values: list[Any]) -> bool:
+    """Whether a column holds texts: its first present value is one (an all-missing column is one too)."""
+    probe = next((value for value in values if not _is_missing(value)), None)
+    return (probe is None and not any(isinstance(value, float) for value in values)) or isinstance(probe, str)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or value is pd.NA or value is pd.NaT:
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def _texts(values: list[Any], missing: Missing, name: str) -> list[str]:
+    absent = [i for i, value in enumerate(values) if _is_missing(value)]
+    if absent and missing == "error":
+        listed = ", ".join(map(str, absent[:MAX_LISTED])) + (", ..." if len(absent) > MAX_LISTED else "")
+        kind = type(values[absent[0]]).__name__
+        raise ValueError(
+            f"{name} has {len(absent)} missing text(s), NaN or None (the first is {kind}), in row(s) {listed}; "
+            f'drop or fill missing texts, or pass missing="empty".'
+        )
+    gaps = set(absent)
+    return ["" if i in gaps else _text(value, i, name) for i, value in enumerate(values)]
+
+
+def _text(value: Any, i: int, name: str) -> str:
+    if not isinstance(value, str):
+        remedy = "decode it first" if isinstance(value, bytes) else "pass texts"
+        raise TypeError(f"{name}[{i}] must be str, got {type(value).__name__}; {remedy}.")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:  # lone surrogates have no UTF-8 form, and tokenizers read UTF-8
+        return value.encode("utf-8", "replace").decode("utf-8")
+    return str(value)
+
+
+def _rendered(names: Sequence[str], rows: Iterable[Sequence[Any]], missing: Missing, name: str) -> list[str]:
+    rendered = []
+    for i, row in enumerate(rows):
+        if missing == "error" and any(_is_missing(value) for value in row):
+            column = next(label for label, value in zip(names, row, strict=True) if _is_missing(value))
+            raise ValueError(
+                f"{name} has a missing value (NaN or None) in row {i}, column {column!r}; "
+                f'drop or fill it, or pass missing="empty".'
+            )
+        cells = (f"{label}: {_cell(value)}" for label, value in zip(names, row, strict=True))
+        rendered.append(_text(", ".join(cells), i, name))
+    return rendered
+
+
+def _cell(value: Any) -> str:
+    if _is_missing(value):
+        return ""
+    return f"{value:.6g}" if isinstance(value, (float, np.floating)) else str(value)
+
+
+def _shown(row: Any) -> str:
+    if isinstance(row, (tuple, list)):
+        return f"{type(row).__name__} of length {len(row)}"
+    return type(row).__name__
+
+
+def first_texts(documents: Documents, limit: int = 100_000) -> list[str]:
+    """Return up to `limit` texts of both columns, for a tokenizer to be trained on."""
+    texts = documents.first if documents.second is None else [*documents.first, *documents.second]
+    return list(islice(texts, limit))

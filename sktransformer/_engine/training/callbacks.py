@@ -1,0 +1,97 @@
+"""skorch callbacks of our own: validation with the best weights kept, and the progress bar."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import skorch
+import torch
+from skorch.callbacks import Callback
+from tqdm.auto import tqdm
+
+
+class StopTraining(Exception):
+    """Raised by `ValidationScoring` when the score has stopped rising."""
+
+
+class ValidationScoring(Callback):  # type: ignore[misc]
+    """Score each epoch on held-out documents, keep the best weights in memory, stop when nothing improves.
+
+    Parameters
+    ----------
+    score : callable
+        Returns the validation score of the current weights; greater is better.
+    n_iter_no_change : int
+        Epochs without a better score before training stops.
+    """
+
+    def __init__(self, score: Callable[[], float], n_iter_no_change: int) -> None:
+        self.score = score
+        self.n_iter_no_change = n_iter_no_change
+
+    def on_train_begin(self, net: skorch.NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        """Forget earlier runs."""
+        self.best_score_ = -np.inf
+        self.best_epoch_ = 0
+        self.best_weights_: dict[str, torch.Tensor] = {}
+
+    def on_epoch_end(
+        self, net: skorch.NeuralNet, dataset_train: Any = None, dataset_valid: Any = None, **kwargs: Any
+    ) -> None:
+        """Score, remember, and stop if it is time."""
+        net.module_.eval()
+        score = float(self.score())
+        epoch = len(net.history)
+        better = score > self.best_score_ or not self.best_weights_
+        net.history.record("valid_score", score)
+        net.history.record("valid_score_best", better)
+        if better:
+            self.best_score_, self.best_epoch_ = score, epoch
+            state = net.module_.state_dict()
+            # a copy on the host: the best epoch must not cost the device a second model
+            self.best_weights_ = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
+        elif epoch - self.best_epoch_ >= self.n_iter_no_change:
+            raise StopTraining
+
+    def restore(self, module: torch.nn.Module) -> None:
+        """Put the best weights back."""
+        if self.best_weights_:
+            module.load_state_dict(self.best_weights_)
+            self.best_weights_ = {}
+
+
+class ProgressBar(Callback):  # type: ignore[misc]
+    """One tqdm bar a fit: epoch, step, loss, validation score, time left."""
+
+    def __init__(self, n_steps: int, n_epochs: int) -> None:
+        self.n_steps = n_steps
+        self.n_epochs = n_epochs
+
+    def on_train_begin(self, net: skorch.NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        """Open the bar."""
+        self.bar_ = tqdm(total=self.n_steps, unit="step", dynamic_ncols=True)
+
+    def on_batch_end(
+        self, net: skorch.NeuralNet, batch: Any = None, training: bool = False, **kwargs: Any
+    ) -> None:
+        """Advance by a step, with the newest loss that was read back."""
+        shown = {}
+        losses = [b["train_loss"] for b in net.history[-1]["batches"] if "train_loss" in b]
+        if losses:
+            shown["loss"] = f"{losses[-1]:.3f}"
+        if len(net.history) > 1 and "valid_score" in net.history[-2]:
+            shown["valid"] = f"{net.history[-2]['valid_score']:.3f}"
+        self.bar_.set_description(f"epoch {len(net.history)}/{self.n_epochs}")
+        self.bar_.set_postfix(shown, refresh=False)
+        self.bar_.update()
+
+    def on_train_end(self, net: skorch.NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        """Close the bar."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the bar, also after an error."""
+        if hasattr(self, "bar_"):
+            self.bar_.close()

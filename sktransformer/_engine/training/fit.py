@@ -1,0 +1,167 @@
+"""One training run: a model, encoded documents and targets in; trained weights and a history out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from skorch.callbacks import EpochTimer, GradientNormClipping, LRScheduler, PassthroughScoring
+from torch.optim.lr_scheduler import LambdaLR
+from transformers import PreTrainedModel
+
+from ..text.batches import Collator
+from .callbacks import ProgressBar, StopTraining, ValidationScoring
+from .data import TrainingData
+from .losses import Objective
+from .net import MicroBatchNet
+from .schedules import schedule
+
+HISTORY = ("epoch", "train_loss", "valid_score", "valid_score_best", "learning_rate", "dur")
+
+
+@dataclass(frozen=True)
+class TrainingSettings:
+    """Numbers of a run; the names are the estimators' parameters."""
+
+    max_epochs: int
+    batch_size: int
+    learning_rate: float
+    lr_schedule: str
+    warmup_ratio: float
+    weight_decay: float
+    layer_decay: float
+    max_grad_norm: float | None
+    token_budget: int
+    precision: torch.dtype
+    gradient_checkpointing: bool
+    n_iter_no_change: int
+    seed: int
+    verbose: int
+
+
+@dataclass(frozen=True)
+class TrainingResult:
+    """What a run leaves: a record an epoch, the epoch whose weights stand, and the last epoch's predictions."""
+
+    history: list[dict[str, Any]]
+    best_epoch: int
+    predicted: torch.Tensor
+    token_budget: int
+
+
+def train(
+    model: PreTrainedModel,
+    objective: Objective,
+    data: TrainingData,
+    collator: Collator,
+    settings: TrainingSettings,
+    *,
+    score: Callable[[], float] | None = None,
+    callbacks: Sequence[Any] = (),
+) -> TrainingResult:
+    """Train `model` in place.
+
+    Parameters
+    ----------
+    model : PreTrainedModel
+        On the collator's device. Parameters that require no gradient stay as they are.
+    objective : Objective
+        One loss a window.
+    data : TrainingData
+        Documents, targets, weights.
+    collator : Collator
+        Packed or padded batches.
+    settings : TrainingSettings
+        The numbers.
+    score : callable, optional
+        Validation score of the current weights. Given, the best epoch's weights are restored at the end and training
+        stops after `n_iter_no_change` epochs without a better one.
+    callbacks : sequence
+        skorch callbacks, notified after our own.
+
+    Raises
+    ------
+    NonFiniteLossError
+        When the loss is no number.
+    """
+    n_steps = settings.max_epochs * -(-len(data) // settings.batch_size)
+    validation = None if score is None else ValidationScoring(score, settings.n_iter_no_change)
+    bar = ProgressBar(n_steps, settings.max_epochs) if settings.verbose else None
+    net = _net(model, objective, collator, settings, [*_own(settings, n_steps, validation, bar), *callbacks])
+    if settings.gradient_checkpointing:
+        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    try:
+        net.run(data)
+    except StopTraining:
+        net.notify("on_train_end", X=data)
+    finally:
+        if bar is not None:
+            bar.close()
+        if settings.gradient_checkpointing:
+            model.gradient_checkpointing_disable()
+        model.eval()
+        model.zero_grad(set_to_none=True)
+    if validation is not None:
+        validation.restore(model)
+    best = validation.best_epoch_ if validation is not None else len(net.history)
+    return TrainingResult(_records(net.history), best, torch.cat(net.predicted_).cpu(), net.token_budget)
+
+
+def _own(
+    settings: TrainingSettings, n_steps: int, validation: ValidationScoring | None, bar: ProgressBar | None
+) -> list[tuple[str, Any]]:
+    factor = schedule(settings.lr_schedule, n_steps, settings.warmup_ratio)
+    own: list[tuple[str, Any]] = [
+        ("timer", EpochTimer()),
+        ("train_loss", PassthroughScoring(name="train_loss", on_train=True)),
+        (
+            "lr",
+            LRScheduler(LambdaLR, lr_lambda=factor, step_every="batch", event_name="learning_rate"),
+        ),
+    ]
+    if settings.max_grad_norm is not None:
+        own.append(("clip", GradientNormClipping(gradient_clip_value=settings.max_grad_norm)))
+    if bar is not None:
+        own.append(("bar", bar))
+    if validation is not None:
+        own.append(("validation", validation))
+    return own
+
+
+def _net(
+    model: PreTrainedModel,
+    objective: Objective,
+    collator: Collator,
+    settings: TrainingSettings,
+    callbacks: list[Any],
+) -> MicroBatchNet:
+    return MicroBatchNet(
+        model,
+        objective,
+        collator=collator,
+        token_budget=settings.token_budget,
+        precision=settings.precision,
+        weight_decay=settings.weight_decay,
+        layer_decay=settings.layer_decay,
+        seed=settings.seed,
+        lr=settings.learning_rate,
+        max_epochs=settings.max_epochs,
+        batch_size=settings.batch_size,
+        device=str(collator.device),
+        callbacks=callbacks,
+    )
+
+
+def _records(history: Any) -> list[dict[str, Any]]:
+    """Return one dict an epoch, batches left out."""
+    records = []
+    for row in history:
+        rates = [batch["learning_rate"] for batch in row["batches"] if "learning_rate" in batch]
+        record = {
+            key: value for key, value in row.items() if key != "batches" and not key.startswith("train_batch")
+        }
+        record["learning_rate"] = rates[-1] if rates else float("nan")
+        records.append({key: record[key] for key in [*HISTORY, *record] if key in record})
+    return records

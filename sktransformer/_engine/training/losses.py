@@ -1,0 +1,49 @@
+"""Objectives: one loss a window, unreduced, so that weights and micro-batches stay exact."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+
+
+class Objective(Protocol):
+    """Maps logits (B, C) and the targets of the same rows to losses (B,)."""
+
+    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor: ...
+
+
+class CrossEntropy:
+    """-log softmax(z)_y, with the target softened to (1 - s) y + s / C for a `label_smoothing` of s.
+
+    Works for class indices (B,) and for distributions over classes (B, C).
+
+    References
+    ----------
+    Szegedy et al. 2016, "Rethinking the Inception Architecture for Computer Vision", section 7.
+    """
+
+    def __init__(self, label_smoothing: float = 0.0) -> None:
+        self.label_smoothing = label_smoothing
+
+    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the losses (B,)."""
+        return F.cross_entropy(
+            logits.float(), targets, reduction="none", label_smoothing=self.label_smoothing
+        )
+
+
+class BinaryCrossEntropy:
+    """Mean over labels of -y log sigmoid(z) - (1 - y) log(1 - sigmoid(z)); targets (B, C) of 0 and 1.
+
+    Smoothing moves both targets towards a half: y (1 - s) + s / 2.
+    """
+
+    def __init__(self, label_smoothing: float = 0.0) -> None:
+        self.label_smoothing = label_smoothing
+
+    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the losses (B,)."""
+        soft = targets * (1.0 - self.label_smoothing) + 0.5 * self.label_smoothing
+        return F.binary_cross_entropy_with_logits(logits.float(), soft, reduction="none").mean(dim=1)

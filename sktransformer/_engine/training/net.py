@@ -1,0 +1,202 @@
+"""A skorch net whose optimizer step runs in micro-batches under a token budget.
+
+skorch keeps the loop, the callbacks and the history. Replaced are its batching (documents sorted by length inside the
+optimizer batch that the user asked for), its loss (weighted, divided by the documents of the whole batch, so that the
+step does not depend on how it was cut), and its habit of reading the loss back from the device at each step.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import skorch
+import torch
+from torch import nn
+
+from ..devices import autocast, is_out_of_memory
+from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning
+from ..text.batches import Collator, Rows, plan
+from .data import OptimizerBatches, TrainingData
+from .losses import Objective
+from .schedules import fused_adamw, parameter_groups
+
+SMALLEST_BUDGET = 16  # tokens; below it memory is short for another reason than the batch
+GPU_CHECK_EVERY = 50  # steps between two looks at the losses: each look waits for the device
+
+
+class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
+    """One model, one objective, one collator; see the module's docstring.
+
+    Parameters
+    ----------
+    module : nn.Module
+        The model, on its device.
+    criterion : callable
+        The objective, one loss a window.
+    collator : Collator
+        How windows become a forward pass.
+    token_budget : int
+        Tokens of a micro-batch, halved when memory runs out.
+    precision : torch.dtype
+        Of the matrix products.
+    weight_decay, layer_decay : float
+        See `parameter_groups`.
+    seed : int
+        Of the order of documents.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        criterion: Objective,
+        *,
+        collator: Collator,
+        token_budget: int,
+        precision: torch.dtype,
+        weight_decay: float,
+        layer_decay: float,
+        seed: int,
+        **kwargs: Any,
+    ) -> None:
+        self.collator = collator
+        self.token_budget = token_budget
+        self.precision = precision
+        self.weight_decay = weight_decay
+        self.layer_decay = layer_decay
+        self.seed = seed
+        super().__init__(
+            module, criterion, optimizer=torch.optim.AdamW, train_split=None, verbose=0, **kwargs
+        )
+
+    @property
+    def _default_callbacks(self) -> list[tuple[str, Any]]:
+        """None: the run names those it wants, and none of them prints."""
+        return []
+
+    def initialize_criterion(self) -> MicroBatchNet:
+        """Take the objective as it is: it is a plain function of logits and targets."""
+        self.criterion_ = self.criterion
+        return self
+
+    def initialize_module(self) -> MicroBatchNet:
+        """Take the model as it is."""
+        self.module_ = self.module
+        return self
+
+    def initialize_optimizer(self, triggered_directly: bool | None = None) -> MicroBatchNet:
+        """Build fused AdamW over the parameter groups."""
+        groups = parameter_groups(self.module_, self.lr, self.weight_decay, self.layer_decay)
+        self.optimizer_ = fused_adamw(groups, self.lr)
+        return self
+
+    def get_iterator(self, dataset: TrainingData, training: bool = False) -> OptimizerBatches:
+        """Return the optimizer batches of an epoch."""
+        return OptimizerBatches(len(dataset), self.batch_size, self.seed)
+
+    def get_split_datasets(self, X: TrainingData, y: Any = None, **fit_params: Any) -> tuple[Any, None]:
+        """Keep what is given: the estimator has split off validation documents already."""
+        self.data_ = X
+        return X, None
+
+    def run_single_epoch(
+        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
+    ) -> None:
+        """Run the optimizer steps of an epoch; on a GPU losses are read back once in a while, not at each step."""
+        if iterator is None:
+            return
+        losses: list[torch.Tensor] = []
+        self.predicted_ = []
+        every = GPU_CHECK_EVERY if self.collator.device.type == "cuda" else 1
+        for batch in iterator:
+            self.notify("on_batch_begin", batch=batch, training=training)
+            step = step_fn(batch, **fit_params)
+            losses.append(step["loss"].detach())
+            self.predicted_.append(step["y_pred"])
+            self.history.record_batch(prefix + "_batch_size", len(batch[0]))
+            if len(losses) % every == 0 or len(losses) == len(iterator):
+                self._record_losses(prefix, losses)
+            self.notify("on_batch_end", batch=batch, training=training, **step)
+        self.history.record(prefix + "_batch_count", len(losses))
+
+    def _record_losses(self, prefix: str, losses: list[torch.Tensor]) -> None:
+        """Write the losses that the history lacks, and stop at one that is no number."""
+        batches = self.history[-1]["batches"]
+        missing = [i for i in range(len(losses)) if prefix + "_loss" not in batches[i]]
+        for i, value in zip(missing, torch.stack([losses[i] for i in missing]).tolist(), strict=True):
+            batches[i][prefix + "_loss"] = value
+            if not np.isfinite(value):
+                raise NonFiniteLossError(
+                    f"the loss became {value} at epoch {len(self.history)}, step {i + 1}; lower learning_rate, "
+                    f'raise warmup_ratio, set max_grad_norm, or use precision="float32".'
+                )
+
+    def train_step_single(self, batch: tuple[Rows], **fit_params: Any) -> dict[str, torch.Tensor]:
+        """Accumulate the gradients of one optimizer batch; on lack of memory halve the token budget and begin again."""
+        self._set_training(True)
+        while True:
+            try:
+                return self._accumulate(batch[0])
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error) or self.token_budget // 2 < SMALLEST_BUDGET:
+                    raise
+            self._back_off()
+
+    def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor]:
+        data: TrainingData = self.data_
+        windows = data.windows_of(documents)
+        owners = data.encoded.document
+        counts = np.bincount(owners[windows], minlength=len(data))
+        share = 1.0 / np.maximum(counts, 1)  # a document's windows share its weight
+        total = torch.zeros((), device=self.collator.device)
+        predicted = []
+        for micro in plan(windows, data.encoded.lengths, self.token_budget, self.collator.layout):
+            inputs = self.collator.batch(data.encoded, micro).inputs()
+            rows = torch.from_numpy(owners[micro].astype(np.int64))
+            weights = data.weights[rows] * torch.from_numpy(share[owners[micro]]).float()
+            with autocast(self.collator.device, self.precision):
+                logits = self.module_(**inputs).logits
+            targets = data.targets[rows].to(logits.device, non_blocking=True)
+            losses = self.criterion_(logits, targets)
+            loss = (losses * weights.to(losses.device, non_blocking=True)).sum() / len(documents)
+            loss.backward()
+            total += loss.detach()
+            predicted.append(logits.detach().argmax(dim=-1) if logits.ndim == 2 else logits.detach())
+        return {"loss": total, "y_pred": torch.cat(predicted)}
+
+    def _back_off(self) -> None:
+        self._zero_grad_optimizer()
+        self.token_budget //= 2
+        if self.collator.device.type == "cuda":
+            torch.cuda.empty_cache()
+        warnings.warn(
+            f"out of memory: continuing with micro-batches of {self.token_budget} tokens (same result, slower); "
+            f"pass token_budget={self.token_budget} to start there.",
+            OutOfMemoryBackoffWarning,
+            stacklevel=2,
+        )
+
+    def run(self, data: TrainingData) -> None:
+        """Train for `max_epochs`.
+
+        skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as skorch's
+        EarlyStopping does) ends the run; the user's Ctrl-C goes on up.
+        """
+        self.initialize()
+        self.notify("on_train_begin", X=data)
+        try:
+            self.fit_loop(data)
+        except KeyboardInterrupt as error:
+            if not _raised_by_callback(error):
+                raise
+        self.notify("on_train_end", X=data)
+
+
+def _raised_by_callback(error: BaseException) -> bool:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith(
+        "skorch.callbacks"
+    )

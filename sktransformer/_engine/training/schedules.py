@@ -1,0 +1,83 @@
+"""Learning-rate schedules as factors of the step, and the optimizer's parameter groups."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import nn
+
+from ..checkpoints.structure import depth_of, layer_count, without_decay
+from ..errors import did_you_mean
+
+SCHEDULES = ("linear", "cosine", "constant")
+
+
+def schedule(name: str, n_steps: int, warmup_ratio: float) -> Callable[[int], float]:
+    """Return the factor on the learning rate at each step.
+
+    It climbs linearly over the first ``warmup_ratio * n_steps`` steps, then falls to 0 linearly or along half a cosine,
+    or stays ("constant").
+
+    References
+    ----------
+    Linear: Devlin et al. 2019, "BERT", appendix A.2. Cosine: Loshchilov and Hutter 2017, "SGDR", equation 5.
+    """
+    if name not in SCHEDULES:
+        hint = did_you_mean(str(name), SCHEDULES)
+        raise ValueError(f"lr_schedule={name!r} is not known; choose one of {SCHEDULES}.{hint}")
+    if not 0.0 <= warmup_ratio <= 1.0:
+        raise ValueError(f"warmup_ratio must lie in [0, 1], got {warmup_ratio!r}.")
+    n_warmup = math.ceil(warmup_ratio * n_steps)
+
+    def factor(step: int) -> float:
+        if step < n_warmup:
+            return (step + 1) / (n_warmup + 1)
+        progress = (step - n_warmup) / max(1, n_steps - n_warmup)
+        if name == "constant":
+            return 1.0
+        return (
+            max(0.0, 1.0 - progress)
+            if name == "linear"
+            else 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
+        )
+
+    return factor
+
+
+def parameter_groups(
+    model: nn.Module, learning_rate: float, weight_decay: float, layer_decay: float
+) -> list[dict[str, Any]]:
+    """Group trainable parameters by learning rate and decay.
+
+    A parameter at depth d of a model with L layers learns at ``learning_rate * layer_decay ** (L + 1 - d)``, so the head
+    learns at the full rate and the embeddings slowest. Biases and norms are not decayed.
+
+    References
+    ----------
+    Howard and Ruder 2018, "ULMFiT", section 3.2 (discriminative fine-tuning).
+    """
+    if not 0.0 < layer_decay <= 1.0:
+        raise ValueError(f"layer_decay must lie in (0, 1], got {layer_decay!r}.")
+    n_layers = layer_count(model.config)
+    exempt = without_decay(model)
+    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
+        rate = learning_rate * layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
+        groups.setdefault((rate, 0.0 if name in exempt else weight_decay), []).append(parameter)
+    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in groups.items()]
+
+
+def fused_adamw(groups: list[dict[str, Any]], learning_rate: float) -> torch.optim.AdamW:
+    """AdamW in one kernel: several times faster than the loop over tensors, on CPU and GPU.
+
+    References
+    ----------
+    Loshchilov and Hutter 2019, "Decoupled Weight Decay Regularization", algorithm 2.
+    """
+    fused = all(p.device.type in ("cpu", "cuda") for group in groups for p in group["params"])
+    return torch.optim.AdamW(groups, lr=learning_rate, fused=fused)

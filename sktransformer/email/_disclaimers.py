@@ -1,0 +1,95 @@
+"""Legal notices below a message, and the warnings that gateways put above it."""
+
+import re
+
+from ._page import BODY, DISCLAIMER, Page, is_rule
+from ._patterns import alternatives, compile_any
+from ._tables import collect
+
+_LEAD = r"[\W_]{0,6}"
+_NOTICE = compile_any(collect("notice_patterns"), prefix=_LEAD)
+_LEGAL_OPENING = compile_any(collect("legal_openings"), prefix=_LEAD)
+_CORE = re.compile(alternatives(collect("legal_core")))
+_STEMS = re.compile(alternatives(collect("legal_stems")))
+_BANNER = compile_any(collect("banner_patterns"))
+_BANNER_OPENING = re.compile(r"[\W_]{0,6}(?:attention|caution|warning|avertissement|prudence|\[?externe?l?\b)")
+
+# A notice is read up to this many lines when the words that give it away are counted.
+_LONGEST_NOTICE = 12
+_BANNER_PARAGRAPHS = 2
+
+
+def label_banners(page: Page, start: int, stop: int) -> None:
+    """Label warnings about outside mail in the first paragraphs."""
+    paragraphs = 0
+    banner = False
+    for line in range(start, stop):
+        if page.gaps[line]:
+            paragraphs += 1
+            banner = False
+        if paragraphs > _BANNER_PARAGRAPHS:
+            return
+        low = page.lows[line]
+        if page.kinds[line] != BODY:
+            continue
+        opens = bool(_BANNER_OPENING.match(low))
+        if _BANNER.search(low) and (opens or banner or low[0] == "[" or _is_tip(low)):
+            page.kinds[line] = DISCLAIMER
+            banner = True
+        elif opens and line + 1 < stop and not page.gaps[line + 1] and _BANNER.search(page.lows[line + 1]):
+            page.kinds[line] = DISCLAIMER
+            banner = True
+
+
+def label_disclaimers(page: Page, start: int, stop: int, *, content_above: bool) -> None:
+    """Label legal notices that stand below some body text.
+
+    Parameters
+    ----------
+    page : Page
+        The mail.
+    start, stop : int
+        The lines to look at.
+    content_above : bool
+        Whether body text stands above `start`; without any, the notice may be all there is to the mail.
+    """
+    follows_notice = False
+    line = start
+    while line < stop:
+        if page.kinds[line] != BODY:
+            line += 1
+            continue
+        end = _paragraph_end(page, line, stop)
+        if content_above and _is_notice(page, line, end, follows_notice):
+            page.mark(line, end, DISCLAIMER)
+            follows_notice = True
+            line = end
+            continue
+        if not is_rule(page.lows[line]):
+            content_above = True
+            follows_notice = False
+        line += 1
+
+
+def _is_notice(page: Page, line: int, end: int, follows_notice: bool) -> bool:
+    low = page.lows[line]
+    if _NOTICE.match(low):
+        return True
+    continues = follows_notice and page.gaps[line]
+    if not continues and not _LEGAL_OPENING.match(low):
+        return False
+    words = " ".join(page.lows[line:end])
+    core = len(set(_CORE.findall(words)))
+    return core >= 2 or (core >= 1 and core + len(set(_STEMS.findall(words))) >= (2 if continues else 3))
+
+
+def _paragraph_end(page: Page, line: int, stop: int) -> int:
+    end = line + 1
+    while end < min(stop, line + _LONGEST_NOTICE) and not page.gaps[end] and page.kinds[end] == BODY:
+        end += 1
+    return end
+
+
+def _is_tip(low: str) -> bool:
+    """Outlook's hint about senders that write for the first time needs no word of warning in front."""
+    return "don't often get" in low or "pas souvent" in low
