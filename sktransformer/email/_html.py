@@ -1,8 +1,9 @@
-"""HTML bodies become lines of text, with the place of each line in the markup and what the markup says about it.
+"""HTML bodies become lines of text, with the place of each line in the markup and what that says about it.
 
-The standard library's parser does the parsing. Before it sees the text, comments, style sheets and scripts are
-overwritten with blanks, because the parser of some Python versions takes quadratic time over unclosed ones
-(CVE-2025-6069), and because nobody reads them; and text with an absurd number of tags is not parsed at all.
+The standard library's parser does the parsing. Before it sees the text, comments, style sheets and scripts
+are overwritten with blanks, because the parser of some Python versions takes quadratic time over unclosed
+ones (CVE-2025-6069), and because nobody reads them; and text with an absurd number of tags is not parsed at
+all.
 """
 
 import re
@@ -10,6 +11,7 @@ from html import unescape
 from html.parser import HTMLParser
 from typing import NamedTuple
 
+from ._language import phrases
 from ._page import BODY, QUOTE, SIGNATURE
 
 HTML = "html"
@@ -30,7 +32,9 @@ class Markup(NamedTuple):
     """Start and end of what is not shown: comments, style sheets, scripts."""
 
 
-_START = re.compile(r"\s*<(?:!doctype|html|head|body|meta|style|div|p|table|span|font|br)\b[^<]*>", re.IGNORECASE)
+_START = re.compile(
+    r"\s*<(?:!doctype|html|head|body|meta|style|div|p|table|span|font|br)\b[^<]*>", re.IGNORECASE
+)
 _TAG = re.compile(
     r"</(?:html|body|div|p|table|tr|td|span|blockquote|font|center|ul|ol|li|h[1-6]|a|b|i|u|strong|em)\s*>|<br\s*/?>",
     re.IGNORECASE,
@@ -41,10 +45,15 @@ _LOOK_FOR_TAGS = 100_000
 _MOST_TAGS = 50_000
 
 _BLOCKS = frozenset(
-    "address article aside blockquote body center dd div dl dt fieldset footer form h1 h2 h3 h4 h5 h6 header hr html li "
-    "main nav ol option p pre section table tbody tfoot thead tr ul".split()
+    phrases(
+        """
+        address, article, aside, blockquote, body, center, dd, div, dl, dt, fieldset, footer, form, h1, h2,
+        h3, h4, h5, h6, header, hr, html, li, main, nav, ol, option, p, pre, section, table, tbody, tfoot,
+        thead, tr, ul
+        """
+    )
 )
-_PARAGRAPHS = frozenset("blockquote h1 h2 h3 h4 h5 h6 p table ul ol".split())
+_PARAGRAPHS = frozenset(phrases("blockquote, h1, h2, h3, h4, h5, h6, p, table, ul, ol"))
 _CELLS = frozenset(("td", "th"))
 
 # Class names and ids of the wrappers that mail programs put around what is quoted.
@@ -53,7 +62,7 @@ _QUOTE_WRAPPERS = re.compile(
     r"moz-forward-container|tutanota_quote|ms-outlook-mobile-reference-message)",
 )
 _SIGNATURE_WRAPPERS = re.compile(
-    r"(?:^|\s|x_)(?:gmail_signature|moz-signature|protonmail_signature_block|ms-outlook-mobile-signature)|^(?:x_)?signature$",
+    r"^(?:x_)?(?:gmail_signature|moz-signature|protonmail_signature|ms-outlook-mobile-signature)|^(?:x_|ydp\w*)?signature$",
 )
 # Elements after which everything is older.
 _CUT_IDS = re.compile(r"^(?:x_)*(?:divrplyfwdmsg|appendonsend|zwchr|olk_src_body_section|replysplit)$")
@@ -63,7 +72,9 @@ _ENDS = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("style",
 _BLANKS = re.compile(r"[\s\u200b]+")
 _OPEN_TAG = re.compile(r"<[a-zA-Z/!?]")
 _ANY_TAG = re.compile(r"<[^<>]*>")
-_BREAKING_TAG = re.compile(r"<(?:br|hr|/?(?:p|div|tr|li|table|blockquote|h[1-6]|ul|ol|body|html))\b", re.IGNORECASE)
+_BREAKING_TAG = re.compile(
+    r"<(?:br|hr|/?(?:p|div|tr|li|table|blockquote|h[1-6]|ul|ol|body|html))\b", re.IGNORECASE
+)
 
 
 def looks_like_html(text: str) -> bool:

@@ -5,6 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._engine.validation import check_choice
+
 _ROWS_NAMED = 10
 
 
@@ -39,8 +41,7 @@ def read_mails(X: Any, *, subject_column: str, body_column: str, missing: str) -
     ValueError
         If a text is missing, or the columns can't be told apart.
     """
-    if missing not in ("error", "empty"):
-        raise ValueError(f"missing must be 'error' or 'empty', got {missing!r}.")
+    check_choice("missing", missing, ("error", "empty"))
     if hasattr(X, "columns") and hasattr(X, "shape"):
         subjects, bodies = _from_frame(X, subject_column, body_column)
     else:
@@ -82,7 +83,9 @@ def check_texts(texts: Sequence[Any], *, name: str, missing: str) -> list[str]:
             hint = "; decode the bytes first" if isinstance(text, bytes) else ""
             raise TypeError(f"{name}[{row}] must be str, got {type(text).__name__}{hint}.")
     if absent and missing == "error":
-        rows = ", ".join(str(row) for row in absent[:_ROWS_NAMED]) + (", ..." if len(absent) > _ROWS_NAMED else "")
+        rows = ", ".join(str(row) for row in absent[:_ROWS_NAMED]) + (
+            ", ..." if len(absent) > _ROWS_NAMED else ""
+        )
         raise ValueError(
             f"{name} has {len(absent)} missing text(s), in row(s) {rows}: each must be str, got "
             f"{type(texts[absent[0]]).__name__}; drop or fill missing texts, or pass missing='empty'."
@@ -94,7 +97,7 @@ def _is_missing(value: Any) -> bool:
     # NaN differs from itself; pandas' NA and NaT say so through a name instead, since comparing NA gives NA.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(value, float) and value != value
+    return isinstance(value, float) and bool(np.isnan(value))
 
 
 def _from_frame(X: Any, subject_column: str, body_column: str) -> tuple[list[Any] | None, list[Any]]:
@@ -103,8 +106,9 @@ def _from_frame(X: Any, subject_column: str, body_column: str) -> tuple[list[Any
         return None, _column(X, names[0])
     if names.count(body_column) != 1 or names.count(subject_column) > 1:
         raise ValueError(
-            f"X has the columns {names}; with several columns the bodies are taken from {body_column!r} and the subjects "
-            f"from {subject_column!r}. Pass body_column and subject_column, or a frame with one column."
+            f"X has the columns {names}; with several columns the bodies are taken from {body_column!r} and "
+            f"the subjects from {subject_column!r}. Pass body_column and subject_column, or a frame with one "
+            "column."
         )
     subjects = _column(X, subject_column) if subject_column in names else None
     return subjects, _column(X, body_column)
@@ -119,7 +123,9 @@ def _column(X: Any, name: Any) -> list[Any]:
 
 def _from_sequence(X: Any) -> tuple[list[Any] | None, list[Any]]:
     if isinstance(X, (str, bytes)):
-        raise TypeError(f"X must hold one text a row, got a bare {type(X).__name__}; pass [text] for a single mail.")
+        raise TypeError(
+            f"X must hold one text a row, got a bare {type(X).__name__}; pass [text] for a single mail."
+        )
     if isinstance(X, (dict, set, frozenset)) or not isinstance(X, Iterable):
         raise TypeError(f"X must be a list, array, Series or frame of str, got {type(X).__name__}.")
     rows: Any = X if isinstance(X, np.ndarray) else list(X)
@@ -143,4 +149,6 @@ def _from_rows(rows: list[Any]) -> tuple[list[Any] | None, list[Any]]:
         return None, [row[0] for row in rows]
     if width == 2:
         return [row[0] for row in rows], [row[1] for row in rows]
-    raise ValueError(f"X must have one column (bodies) or two (subjects, bodies), got {width}; pass a frame with names.")
+    raise ValueError(
+        f"X must have one column (bodies) or two (subjects, bodies), got {width}; pass a frame with names."
+    )

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterable, Sequence
 
-from ._disclaimers import label_banners, label_disclaimers
+from ._disclaimers import label_banners, label_disclaimers, label_trailing_notices
 from ._page import BODY, DISCLAIMER, FOOTER, QUOTE, SIGNATURE, Page, is_rule, make_page
 from ._quotes import find_cuts, is_followed_by_quote
-from ._signatures import label_footers, label_signatures
+from ._signatures import label_contact_block, label_footers, label_signatures
 
 
 def label_mail(lines: Sequence[str], presets: Sequence[str] | None = None, cuts: Iterable[int] = ()) -> Page:
     """Label the lines of a mail; at least one line with content stays body if there is any.
 
-    If the rules would leave nothing, they are relaxed step by step: first the quoted text counts as the message (a
-    forward made of quote marks), then signatures and notices stay, then everything does.
+    If the rules would leave nothing, they are relaxed step by step: first the quoted text counts as the
+    message (a forward made of quote marks), then signatures and notices stay, then everything does.
 
     Parameters
     ----------
@@ -74,6 +74,8 @@ def _label_around(page: Page, start: int, stop: int, content: bool) -> None:
     label_footers(page, start, stop)
     label_disclaimers(page, start, stop, content_above=content)
     label_signatures(page, start, stop)
+    label_contact_block(page, start, stop)
+    label_trailing_notices(page, start, stop)
 
 
 def _absorb_rules(page: Page) -> None:

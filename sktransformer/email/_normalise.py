@@ -1,4 +1,4 @@
-"""Text as mail programs send it becomes text that can be compared: blanks, apostrophes, accents, line ends."""
+"""Text as mail programs send it becomes comparable: blanks, apostrophes, accents, line ends."""
 
 import unicodedata
 
@@ -13,8 +13,8 @@ _REPLACEMENTS = (
     ("\ufeff", ""),  # byte order mark
 )
 
-# Unicode's stream-safe format (UAX #15, section 13) allows thirty combining marks in a row. Composing sorts each run
-# of marks in quadratic time, so that 1 MB of them would take minutes: such text is left as it is.
+# Unicode's stream-safe format (UAX #15, section 13) allows thirty combining marks in a row. Composing sorts
+# each run of marks in quadratic time, so that 1 MB of them would take minutes: such text is left as it is.
 _LONGEST_RUN_OF_MARKS = 30
 
 
@@ -49,10 +49,10 @@ def normalise(text: str) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """The normalised lines of a text, as many as ``text.splitlines()`` gives.
+    r"""The normalised lines of a text, as many as ``text.splitlines()`` gives.
 
-    Lines are split before invisible characters go, so that none of them can glue two line ends together, and the
-    numbers of the lines are the same before and after.
+    Lines are split before invisible characters go, so that none of them can glue two line ends together,
+    and the numbers of the lines are the same before and after.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def split_lines(text: str) -> list[str]:
 
     Examples
     --------
-    >>> split_lines("Bonjour,\\r\\n\\r\\nMerci\u00a0!")
+    >>> split_lines("Bonjour,\r\n\r\nMerci\u00a0!")
     ['Bonjour,', '', 'Merci !']
     """
     lines = text.splitlines()

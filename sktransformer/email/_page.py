@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 QUOTE, HEADER, SIGNATURE, DISCLAIMER, FOOTER = "quote", "header", "signature", "disclaimer", "footer"
 BODY = ""
 
-# Patterns see at most this many characters of a line: whatever says what a line is stands at its start, and a line
-# that is longer is prose or machine-made.
+# Patterns see at most this many characters of a line: whatever says what a line is stands at its start, and
+# a line that is longer is prose or machine-made.
 LINE_CAP = 400
 # Lines beyond this many are not looked at one by one: they count as a single line.
 MOST_LINES = 20_000
@@ -42,17 +42,14 @@ class Page:
         All of `lows`, one a line: where to look for a word before looking for its line.
     """
 
-    texts: list[str]
-    lows: list[str]
-    numbers: list[int]
-    ends: list[int]
-    gaps: list[bool]
-    kinds: list[str]
+    texts: list[str] = field(default_factory=list)
+    lows: list[str] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+    ends: list[int] = field(default_factory=list)
+    gaps: list[bool] = field(default_factory=list)
+    kinds: list[str] = field(default_factory=list)
     cuts: frozenset[int] = frozenset()
-    everything: str = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.everything = "\n".join(self.lows)
+    everything: str = ""
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -84,7 +81,11 @@ class Page:
 
 
 def make_page(
-    lines: Sequence[str], presets: Sequence[str] | None = None, cuts: Iterable[int] = (), *, unquote: bool = False
+    lines: Sequence[str],
+    presets: Sequence[str] | None = None,
+    cuts: Iterable[int] = (),
+    *,
+    unquote: bool = False,
 ) -> Page:
     """Lay out the lines of a mail.
 
@@ -104,9 +105,8 @@ def make_page(
     Page
         The lines that are not blank.
     """
-    texts, lows, numbers, gaps, kinds = [], [], [], [], []
+    page = Page()
     gap = False
-    rest = len(lines)
     for number, line in enumerate(lines):
         stripped = line.strip()
         if unquote and stripped[:1] == ">":
@@ -115,43 +115,51 @@ def make_page(
         if not stripped:
             gap = True
             continue
-        if len(texts) == MOST_LINES:
-            rest = number
+        if len(page.texts) == MOST_LINES:
+            _add_rest(page, lines, number, gap)
             break
-        texts.append(line.rstrip())
-        lows.append(stripped[:LINE_CAP].lower())
-        numbers.append(number)
-        gaps.append(gap)
+        page.texts.append(line.rstrip())
+        page.lows.append(stripped[:LINE_CAP].lower())
+        page.numbers.append(number)
+        page.ends.append(number)
+        page.gaps.append(gap)
         quoted = stripped[0] == ">"
-        kinds.append(QUOTE if quoted else presets[number] if presets and not unquote else BODY)
+        page.kinds.append(QUOTE if quoted else presets[number] if presets and not unquote else BODY)
         gap = False
-    _join_wrapped_quotes(texts, gaps, kinds)
-    places = frozenset(() if unquote else _first_at_or_after(numbers, cuts))
-    ends = numbers.copy()
-    if rest < len(lines):
-        text = "\n".join(lines[rest:]).rstrip()
-        kinds.append(QUOTE if kinds[-1] == QUOTE and text.lstrip()[0] == ">" else BODY)
-        texts.append(text)
-        lows.append(text[:LINE_CAP].strip().lower())
-        numbers.append(rest)
-        ends.append(len(lines) - 1)
-        gaps.append(gap)
-    return Page(texts, lows, numbers, ends, gaps, kinds, places)
+    _join_wrapped_quotes(page)
+    page.cuts = frozenset(() if unquote else _first_at_or_after(page.numbers, cuts))
+    page.everything = "\n".join(page.lows)
+    return page
 
 
-def _join_wrapped_quotes(texts: list[str], gaps: list[bool], kinds: list[str]) -> None:
+def _add_rest(page: Page, lines: Sequence[str], number: int, gap: bool) -> None:
+    """Add the lines from `number` on as one; quoted if they go on with a quote."""
+    text = "\n".join(lines[number:]).rstrip()
+    quoted = page.kinds[-1] == QUOTE and text.lstrip()[0] == ">"
+    page.texts.append(text)
+    page.lows.append(text[:LINE_CAP].strip().lower())
+    page.numbers.append(number)
+    page.ends.append(len(lines) - 1)
+    page.gaps.append(gap)
+    page.kinds.append(QUOTE if quoted else BODY)
+
+
+def _join_wrapped_quotes(page: Page) -> None:
     """The end of a quoted line that a mail program wrapped without a quote mark is quoted too.
 
-    Only where nobody can have answered: in the middle of a sentence, right between two quoted lines, the upper one
-    being as long as wrapped lines are.
+    Only where nobody can have answered: in the middle of a sentence, right between two quoted lines, the
+    upper one being as long as wrapped lines are.
     """
+    kinds, gaps = page.kinds, page.gaps
     if QUOTE not in kinds:
         return
-    for line in range(1, len(texts) - 1):
-        if kinds[line] == BODY and kinds[line - 1] == kinds[line + 1] == QUOTE and not gaps[line] | gaps[line + 1]:
-            above = texts[line - 1]
-            if len(above) >= _SHORTEST_WRAPPED and above[-1] not in ".?!:;…" and texts[line][0].islower():
-                kinds[line] = QUOTE
+    for line in range(1, len(page) - 1):
+        if kinds[line] != BODY or kinds[line - 1] != QUOTE or kinds[line + 1] != QUOTE:
+            continue
+        above = page.texts[line - 1]
+        mid_sentence = above[-1] not in ".?!:;…" and page.texts[line][0].islower()
+        if mid_sentence and len(above) >= _SHORTEST_WRAPPED and not gaps[line] and not gaps[line + 1]:
+            kinds[line] = QUOTE
 
 
 def is_rule(low: str) -> bool:

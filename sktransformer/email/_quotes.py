@@ -42,7 +42,9 @@ _WRAPPED_ENDING = re.compile(rf">+,? ?(?:{alternatives(_END_VERBS)})? ?:$")
 # "jean@exemple.fr a écrit :" without a date; only believed above a quote.
 _SENDER_WROTE = re.compile(rf"[^:]{{0,100}}@[^:]{{0,100}}{_VERB_START}(?:{alternatives(_END_VERBS)}) ?:$")
 # "2017-11-24 16:32 GMT+01:00 X <x@y.fr>:", and the same with a few words of any language around.
-_DATED_ADDRESS = re.compile(r"[^\d<>:]{0,24}\d[^<>]{5,200}<[^<>\s]+@[^<>\s]+ ?>(?: [^\W\d_]{1,15}(?:\(\w{1,2}\))?)? ?:$")
+_DATED_ADDRESS = re.compile(
+    r"[^\d<>:]{0,24}\d[^<>]{5,200}<[^<>\s]+@[^<>\s]+ ?>(?: [^\W\d_]{1,15}(?:\(\w{1,2}\))?)? ?:$"
+)
 
 _YEAR = r"(?:\b(?:19|20)\d\d\b|\d{1,2}[/.\-]\d{1,2}[/.\-]\d{2,4})"
 _CLOCK = r"(?:\b\d{1,2} ?[:h.] ?\d{2}\b)"
@@ -52,8 +54,8 @@ _HAS_CLOCK = re.compile(_CLOCK)
 _ROLES = collect_keys()
 _KEY = re.compile(rf"[\s*_|•]{{0,6}}({alternatives(_ROLES)})[\s*_]{{0,3}}:")
 _INNER_KEY = re.compile(rf"\s[*_]?({alternatives(word for word in _ROLES if len(word) > 3)}|à|to)[*_]? ?:")
-_NEEDED = {"from"}
-# The keys whose values are addresses, which may wrap over lines: how far the next key may be, and how many lines the last list may have.
+# The keys whose values are addresses, which may wrap over lines: how far the next key may be, and how many
+# lines the last list may have.
 _WRAPPED = ("from", "to", "cc")
 _LONGEST_WRAP = 40
 
@@ -75,8 +77,8 @@ def find_cuts(page: Page) -> list[Cut]:
     Returns
     -------
     list of Cut
-        Attribution lines (kind quote), header blocks and separators (kind header), and the places the markup names
-        (without lines of their own).
+        Attribution lines (kind quote), header blocks and separators (kind header), and the places the
+        markup names (without lines of their own).
     """
     cuts = [Cut(place, place, HEADER) for place in page.cuts]
     cuts.extend(_attributions(page))
@@ -142,7 +144,7 @@ def _is_attribution(joined: str, quoted_below: bool, named: bool) -> bool:
 def _names_somebody(text: str) -> bool:
     """Whether the words before the verb that ends a line end in a name."""
     words = text.split()
-    return any(word[0].isupper() or word[-1] in ")>\"»]" for word in words[-4:])
+    return any(word[0].isupper() or word[-1] in ')>"»]' for word in words[-4:])
 
 
 def _separators(page: Page) -> Iterator[Cut]:
@@ -155,7 +157,7 @@ def _separators(page: Page) -> Iterator[Cut]:
 
 def _header_blocks(page: Page) -> Iterator[Cut]:
     roles = _line_roles(page)
-    if not _NEEDED <= set(roles.values()):
+    if "from" not in roles.values():
         return
     done = 0
     for first in roles:
@@ -230,8 +232,8 @@ def _wrapped_until(page: Page, roles: dict[int, str], line: int, last_role: str)
 
 
 def _is_header(page: Page, seen: dict[str, str], first: int, stop: int) -> bool:
-    """Two keys with the sender among them, and a subject, an address or a moment: "De : 10h / À : 12h" is none."""
-    if len(seen) < 2 or not _NEEDED <= set(seen):
+    """Two keys, one of them the sender, and a subject, an address or a moment; not "De : 10h / À : 12h"."""
+    if len(seen) < 2 or "from" not in seen:
         return False
     if "subject" in seen or any("@" in page.lows[line] for line in range(first, stop)):
         return True

@@ -14,25 +14,37 @@ _LONGEST_CLOSING = 80
 
 _OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
 _PARTS = re.compile(r"\s*(?:[,;.!:+&]|\s-\s|\bet\b|\band\b|\bund\b|\by\b|\be\b|\ben\b)\s*")
-# One to four words that begin with a capital: a name after a closing on the same line.
-_NAME = re.compile(r"(?:(?:[A-ZÀ-ÖØ-Þ][\w'.\-]*|de|du|van|von|le|la)\s*){1,5}$")
-_MIXED_CASE = re.compile(r"[A-ZÀ-ÖØ-Þ][a-zß-öø-ÿ]")
+# Words with a capital, and what stands between them in names: "Jean-Marie de La Tour". Each word ends in a
+# blank, so that there is one way only to read a line, and no time is lost on others.
+_CAPITAL = "[A-ZÀ-ÖØ-Þ]"
+_PARTICLE = "(?:de|du|des|d'|van|von|der|le|la)"
+_NAME = re.compile(rf"(?:(?:{_CAPITAL}[\w'.\-]*|{_PARTICLE})(?:\s+|$)){{1,5}}$")
+_SIGNER = re.compile(rf"(?:(?:{_CAPITAL}(?:[^\W\d_]|['.\-])*|{_PARTICLE})(?:\s+|$)){{2,6}}$")
+_MIXED_CASE = re.compile(rf"{_CAPITAL}[a-zß-öø-ÿ]")
+
+# What makes a last paragraph the address of the sender.
+_TELEPHONE = re.compile(r"(?:\d[ .\-/]?){8,}")
+_MOST_CONTACT_LINES = 7
+_LONGEST_CONTACT_LINE = 80
 
 _COURTESY_OPENING = re.compile(rf"[^\w]{{0,3}}(?:{alternatives(collect('courtesy_openings'))})\b")
+_COURTESY_INSIDE = re.compile(rf"\b(?:{alternatives(collect('courtesy_openings'))}|agréer|agreer)\b")
 _COURTESY = compile_any(collect("courtesy_patterns"))
 # Cheap words of which one stands in every long formula.
 _COURTESY_STEMS = ("salutation", "sentiment", "expression", "consid", "hommage", "regards", "yours")
 
-_DASH_NAME = re.compile(r"(?:[-–—]|-- ?|[–—] )[A-ZÀ-ÖØ-Þ][\w'.]+(?: [A-ZÀ-ÖØ-Þ][\w'.\-]+){0,2}$")
+_DASH_NAME = re.compile(rf"(?:[-–—]|-- ?|[–—] ){_CAPITAL}[\w'.]+(?: {_CAPITAL}[\w'.\-]+){{0,2}}$")
 _POSTSCRIPT = re.compile(rf"[\W_]{{0,3}}(?:{alternatives(collect('postscripts'))})\.?\s?[:\-–)]\s?\S")
 _SENTENCE_OPENINGS = frozenset(collect("sentence_openings"))
-_COMPANY_WORDS = collect("company_words")
+_COMPANY = re.compile(rf"\b(?:{alternatives(collect('company_words'))})\b")
 _CONTACT = ("@", "http", "www.")
 _SENTENCE_ENDS = (".", "!", "?", "…", ":")
 
 _LINK = r"(?:\s*[<(\[]?\s*(?:https?://|mailto:|www\.)\S*)?"
 _FOOTER = compile_any(collect("footer_patterns"), prefix=r"[^\w]{0,4}", suffix=rf"{_LINK}[\W_]{{0,4}}$")
-_LOOSE_FOOTER = compile_any(collect("loose_footer_patterns"), prefix=r"[^\w]{0,4}", suffix=rf"{_LINK}[\W_]{{0,4}}$")
+_LOOSE_FOOTER = compile_any(
+    collect("loose_footer_patterns"), prefix=r"[^\w]{0,4}", suffix=rf"{_LINK}[\W_]{{0,4}}$"
+)
 _LONGEST_FOOTER = 160
 
 # More lines than this after a closing are not a signature.
@@ -54,7 +66,8 @@ def label_footers(page: Page, start: int, stop: int) -> None:
 def label_signatures(page: Page, start: int, stop: int) -> None:
     """Label closings and what follows them, "-- " and what follows it.
 
-    A postscript, or a sentence that somebody clearly wrote, ends a signature: what comes after it is body again.
+    A postscript, or a sentence that somebody clearly wrote, ends a signature: what comes after it is body
+    again.
     """
     courtesy = page.has_any(_COURTESY_STEMS)
     line = start
@@ -69,6 +82,32 @@ def label_signatures(page: Page, start: int, stop: int) -> None:
         end = _signature_end(page, inside, stop, ruled=is_rule(page.lows[line]))
         page.mark(begin, end, SIGNATURE)
         line = max(end, line + 1)
+
+
+def label_contact_block(page: Page, start: int, stop: int) -> None:
+    """Label a last paragraph that is a name over a telephone number or an address, with no closing above it.
+
+    A line that ends in a colon above it announces it, so that it is part of the message.
+    """
+    end = stop
+    while end > start and page.kinds[end - 1] != BODY:
+        end -= 1
+    for begin in range(end - 2, max(start, end - _MOST_CONTACT_LINES - 1), -1):
+        if page.kinds[begin] != BODY or page.gaps[begin + 1]:
+            return
+        if page.gaps[begin]:
+            if not page.texts[begin - 1].endswith(":") and _is_contact_block(page.texts[begin:end]):
+                page.mark(begin, end, SIGNATURE)
+            return
+
+
+def _is_contact_block(texts: list[str]) -> bool:
+    texts = [text.strip() for text in texts]
+    if not _SIGNER.match(texts[0]):
+        return False
+    if any(len(text) > _LONGEST_CONTACT_LINE or text.endswith(_SENTENCE_ENDS) for text in texts):
+        return False
+    return any(_TELEPHONE.search(text) or any(mark in text for mark in _CONTACT) for text in texts[1:])
 
 
 def _signature_begin(page: Page, line: int, stop: int, courtesy: bool) -> tuple[int | None, int]:
@@ -133,11 +172,8 @@ def _courtesy_formula(page: Page, line: int, stop: int) -> tuple[int | None, int
     return None, 0
 
 
-_COURTESY_INSIDE = re.compile(rf"\b(?:{alternatives(collect('courtesy_openings'))}|agréer|agreer)\b")
-
-
 def _signature_end(page: Page, begin: int, stop: int, *, ruled: bool) -> int:
-    """The line after the signature whose lines begin at `begin`; `ruled` if a line such as "-- " stands above it."""
+    """The line after the signature that begins at `begin`; `ruled` if a line such as "-- " is above it."""
     lines = 0
     for line in range(begin, stop):
         if page.kinds[line] == QUOTE:
@@ -161,7 +197,7 @@ def _is_body_again(page: Page, line: int) -> bool:
         return True
     if len(words) < 8 or not page.gaps[line] or not page.texts[line].endswith(_SENTENCE_ENDS):
         return False
-    return not any(word in low for word in _CONTACT + _COMPANY_WORDS)
+    return not any(mark in low for mark in _CONTACT) and not _COMPANY.search(low)
 
 
 def _looks_like_signature(page: Page, begin: int, stop: int) -> bool:

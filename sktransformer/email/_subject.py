@@ -5,7 +5,8 @@ import re
 from ._patterns import alternatives
 from ._tables import collect
 
-# "Re: TR : [EXT] Fwd[2]:", any number of times; single letters ("R:", "I:") are left, for they start real subjects.
+# "Re: TR : [EXT] Fwd[2]:", any number of times; single letters ("R:", "I:") are left, for they start real
+# subjects.
 _PREFIX = re.compile(
     rf"\s*(?:(?:{alternatives(collect('reply_prefixes'))})\s?(?:[\[(]\d{{1,3}}[\])])?\s?:|\[(?:ext|externe?|external)\]:?)",
     re.IGNORECASE,

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import validate_data
 
+from .._engine.validation import check_flag, check_number
 from ._html import HTML, Markup, looks_like_html, parse_html
 from ._inputs import Mails, read_mails
 from ._label import label_mail
@@ -26,9 +27,9 @@ class Removed(NamedTuple):
     Attributes
     ----------
     kind : {"quote", "header", "signature", "disclaimer", "footer", "html", "truncated"}
-        What it is: an older message with the line that introduces it; the header block of a forward; a signature with its
-        closing; a legal notice or a warning about outside mail; what a phone or a mail program adds; markup that is not
-        shown; what lies beyond `max_chars`.
+        What it is: an older message with the line that introduces it; the header block of a forward; a
+        signature with its closing; a legal notice or a warning about outside mail; what a phone or a mail
+        program adds; markup that is not shown; what lies beyond `max_chars`.
     start, end : int
         Offsets into the raw text, in characters.
     text : str
@@ -44,10 +45,10 @@ class Removed(NamedTuple):
 class EmailCleaner(TransformerMixin, BaseEstimator):
     """Keep the newest message of each e-mail and drop what surrounds it.
 
-    Quoted replies, header blocks, signatures, legal notices and the lines that phones add are taken away; HTML becomes
-    text; blanks, apostrophes and accents are normalised. The rules look at lines one by one and take time in proportion
-    to the text. They know French and English best, and the quote headers and closings of Spanish, German, Italian, Dutch
-    and Portuguese.
+    Quoted replies, header blocks, signatures, legal notices and the lines that phones add are taken away;
+    HTML becomes text; blanks, apostrophes and accents are normalised. The rules look at lines one by one
+    and take time in proportion to the text. They know French and English best, and the quote headers and
+    closings of Spanish, German, Italian, Dutch and Portuguese.
 
     Parameters
     ----------
@@ -81,18 +82,19 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
     -----
     The cleaner has no state: :meth:`transform` works without :meth:`fit`.
 
-    :meth:`transform` returns a one-dimensional array of str, because that is what scikit-learn's vectorizers take
-    (``make_pipeline(EmailCleaner(), TfidfVectorizer())``). With ``set_output(transform="pandas")`` or ``"polars"`` it
-    returns a frame with the one column "text", which is what a ``ColumnTransformer`` needs; the estimators of this
-    package take both.
+    :meth:`transform` returns a one-dimensional array of str, because that is what scikit-learn's
+    vectorizers take (``make_pipeline(EmailCleaner(), TfidfVectorizer())``). With
+    ``set_output(transform="pandas")`` or ``"polars"`` it returns a frame with the one column "text", which
+    is what a ``ColumnTransformer`` needs; the estimators of this package take both.
 
-    A frame with several columns gives one text a row: the subject without "Re:", "TR:" and the like, a blank line, and
-    the cleaned body. Columns other than the two named ones are left out. An array or list with two columns is read as
-    subject and body.
+    A frame with several columns gives one text a row: the subject without "Re:", "TR:" and the like, a
+    blank line, and the cleaned body. Columns other than the two named ones are left out. An array or list
+    with two columns is read as subject and body.
 
-    A mail that holds any text never becomes empty. Of a forward without a word of its own, the payload is kept; of a
-    mail that is nothing but quote marks, the quoted text; of one that is nothing but a signature, the signature. Replies
-    written below or between quoted lines are kept. When in doubt, text stays.
+    A mail that holds any text never becomes empty. Of a forward without a word of its own, the payload is
+    kept; of a mail that is nothing but quote marks, the quoted text; of one that is nothing but a
+    signature, the signature. Replies written below or between quoted lines are kept. When in doubt, text
+    stays.
 
     Examples
     --------
@@ -109,8 +111,10 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
     >>> print(cleaner.transform([mail])[0])
     Bonjour,
     Je n'ai pas reçu ma facture.
-    >>> [(piece.kind, piece.text.splitlines()[0]) for piece in cleaner.explain(mail)]
-    [('signature', 'Cordialement,'), ('quote', 'Le lun. 3 mars 2025 à 10:12, Service Client <contact@example.org> a écrit :')]
+    >>> for piece in cleaner.explain(mail):
+    ...     print(piece.kind, piece.start, piece.end, piece.text.splitlines()[0][:40])
+    signature 39 65 Cordialement,
+    quote 67 172 Le lun. 3 mars 2025 à 10:12, Service Cli
     """
 
     def __init__(
@@ -152,7 +156,8 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         TypeError
             If `X` is a bare string, or a row is no string.
         ValueError
-            If `X` is empty, a text is missing, the columns can't be told apart, or a parameter is out of range.
+            If `X` is empty, a text is missing, the columns can't be told apart, or a parameter is out of
+            range.
         """
         mails = self._read(X)
         if not mails.bodies:
@@ -180,7 +185,7 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         return self.fit(X, y).transform(X)
 
     def transform(self, X: Any) -> NDArray[np.object_]:
-        """Clean the mails.
+        r"""Clean the mails.
 
         Parameters
         ----------
@@ -203,9 +208,9 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         --------
         >>> import pandas as pd
         >>> from sktransformer.email import EmailCleaner
-        >>> frame = pd.DataFrame({"subject": ["Re: Facture"], "body": ["Merci.\\n\\nBien à vous,\\nPaul"]})
+        >>> frame = pd.DataFrame({"subject": ["Re: Facture"], "body": ["Merci.\n\nBien à vous,\nPaul"]})
         >>> EmailCleaner().transform(frame)
-        array(['Facture\\n\\nMerci.'], dtype=object)
+        array(['Facture\n\nMerci.'], dtype=object)
         """
         mails = self._read(X)
         self._check_columns(X)
@@ -219,7 +224,7 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         return texts
 
     def explain(self, text: str) -> list[Removed]:
-        """Tell what cleaning takes away from one body, and where it stood.
+        r"""Tell what cleaning takes away from one body, and where it stood.
 
         Parameters
         ----------
@@ -229,8 +234,8 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         Returns
         -------
         list of Removed
-            The pieces from top to bottom; they don't overlap. Quote marks that are taken off a text that is kept, and the
-            tags of HTML, are no pieces.
+            The pieces from top to bottom; they don't overlap. Quote marks that are taken off a text that is
+            kept, and the tags of HTML, are no pieces.
 
         Raises
         ------
@@ -240,12 +245,13 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         Examples
         --------
         >>> from sktransformer.email import EmailCleaner
-        >>> EmailCleaner().explain("Merci !\\n\\nEnvoyé de mon iPhone")
+        >>> EmailCleaner().explain("Merci !\n\nEnvoyé de mon iPhone")
         [Removed(kind='footer', start=9, end=29, text='Envoyé de mon iPhone')]
         """
         if not isinstance(text, str):
             raise TypeError(f"text must be str, got {type(text).__name__}; explain takes one mail at a time.")
-        limit = self._limit()
+        self._check_parameters()
+        limit = self.max_chars
         page, markup = self._label(text[:limit])
         spans = markup.spans if markup else line_spans(text[:limit])
         pieces = self._pieces(page, spans)
@@ -253,7 +259,10 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
             pieces += [(HTML, start, end) for start, end in markup.hidden]
         if text[limit:].strip():
             pieces.append((TRUNCATED, limit, len(text)))
-        return [Removed(kind, start, end, text[start:end]) for kind, start, end in sorted(pieces, key=lambda piece: piece[1:])]
+        return [
+            Removed(kind, start, end, text[start:end])
+            for kind, start, end in sorted(pieces, key=lambda piece: piece[1:])
+        ]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the one column of the output.
@@ -270,16 +279,17 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         """
         return np.array(["text"], dtype=object)
 
-    def _limit(self) -> int:
-        if not isinstance(self.max_chars, (int, np.integer)) or isinstance(self.max_chars, bool):
-            raise TypeError(f"max_chars must be an int, got {type(self.max_chars).__name__}.")
-        if self.max_chars < 1:
-            raise ValueError(f"max_chars must be at least 1, got {self.max_chars}.")
-        return int(self.max_chars)
-
     def _read(self, X: Any) -> Mails:
-        self._limit()
-        return read_mails(X, subject_column=self.subject_column, body_column=self.body_column, missing=self.missing)
+        """Check the parameters and take subjects and bodies out of `X`."""
+        self._check_parameters()
+        return read_mails(
+            X, subject_column=self.subject_column, body_column=self.body_column, missing=self.missing
+        )
+
+    def _check_parameters(self) -> None:
+        check_number("max_chars", self.max_chars, low=1, integer=True)
+        for name in ("keep_signatures", "keep_disclaimers", "keep_quotes"):
+            check_flag(name, getattr(self, name))
 
     def _remember_columns(self, X: Any) -> None:
         for name in ("n_features_in_", "feature_names_in_"):
@@ -289,7 +299,7 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
             validate_data(self, X, skip_check_array=True)
 
     def _check_columns(self, X: Any) -> None:
-        """Columns must be those of `fit`, as everywhere in scikit-learn; plain lists of texts have none to check."""
+        """Columns must be those of `fit`, as everywhere in scikit-learn; plain lists have none to check."""
         if not hasattr(self, "n_features_in_") or len(getattr(X, "shape", ())) != 2:
             return
         if hasattr(X, "columns") == hasattr(self, "feature_names_in_"):
@@ -347,8 +357,8 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         count = sum(len(body) > self.max_chars for body in mails.bodies)
         if count:
             warnings.warn(
-                f"{count} of {len(mails.bodies)} mails are longer than max_chars={self.max_chars} characters; the rest of "
-                "each was left out. Raise max_chars to keep it.",
+                f"{count} of {len(mails.bodies)} mails are longer than max_chars={self.max_chars} characters; "
+                "the rest of each was left out. Raise max_chars to keep it.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -362,5 +372,3 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         tags.no_validation = True  # texts are checked here; scikit-learn's checks of numbers don't apply
         tags.requires_fit = False
         return tags
-
-

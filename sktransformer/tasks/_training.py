@@ -15,6 +15,7 @@ import torch
 from .._engine.checkpoints.loading import Checkpoint
 from .._engine.checkpoints.structure import freeze, max_tokens
 from .._engine.devices import resolve_device, resolve_precision
+from .._engine.text.encoding import Encoded
 from .._engine.training.data import TrainingData
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
@@ -104,18 +105,22 @@ class TrainedTransformer(TransformerEstimator):
         score: Callable[[], float] | None,
     ) -> TrainingResult:
         device = resolve_device(self.device)
-        checkpoint.model.requires_grad_(True)
+        checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
+        trainable = [parameter for parameter in checkpoint.model.parameters() if parameter.requires_grad]
         freeze(checkpoint.model, self.freeze)
-        checkpoint.model.to(device)
-        return train(
-            checkpoint.model,
-            objective,
-            data,
-            self._collator(checkpoint, device),
-            self._settings(device, seed),
-            score=score,
-            callbacks=[(f"user_{i}", callback) for i, callback in enumerate(_listed(self.callbacks))],
-        )
+        try:
+            return train(
+                checkpoint.model,
+                objective,
+                data,
+                self._collator(checkpoint, device),
+                self._settings(device, seed),
+                score=score,
+                callbacks=[(f"user_{i}", callback) for i, callback in enumerate(_listed(self.callbacks))],
+            )
+        finally:  # a later warm start may freeze something else
+            for parameter in trainable:
+                parameter.requires_grad_(True)
 
     def _limit(self, checkpoint: Checkpoint) -> int | None:
         return max_tokens(checkpoint.model.config, checkpoint.tokenizer)
@@ -123,13 +128,30 @@ class TrainedTransformer(TransformerEstimator):
     def _record_training(self, result: TrainingResult) -> None:
         """Write what every trained estimator has."""
         history = pd.DataFrame(result.history)
-        earlier = getattr(self, "history_", None)
-        if self.warm_start and earlier is not None:
-            history["epoch"] += len(earlier)
-            history = pd.concat([earlier, history], ignore_index=True)
-        self.history_ = history
-        self.best_epoch_ = result.best_epoch
+        earlier = getattr(self, "history_", None) if self.warm_start else None
+        offset = 0 if earlier is None else len(earlier)  # epochs count on after a warm start
+        history["epoch"] += offset
+        self.history_ = history if earlier is None else pd.concat([earlier, history], ignore_index=True)
+        self.best_epoch_ = result.best_epoch + offset
         self.n_epochs_ = len(result.history)
+
+
+def validation_score(
+    scorer: Callable[..., float], scoring: Any, candidate: Any, encoded: Encoded, expected: npt.NDArray[Any]
+) -> float:
+    """Score the held-out documents; a scorer that is not defined on them says what to do about it."""
+    fault = "it is NaN"
+    try:
+        score = float(scorer(candidate, encoded, expected))
+        if not np.isnan(score):
+            return score
+        cause = None
+    except ValueError as error:
+        fault, cause = str(error), error
+    raise ValueError(
+        f"scoring={scoring!r} can't be computed on the {len(encoded)} documents held out for early stopping, with "
+        f"labels {np.unique(expected).tolist()}: {fault}; raise validation_fraction or choose another scoring."
+    ) from cause
 
 
 def _listed(callbacks: Any) -> Sequence[Any]:

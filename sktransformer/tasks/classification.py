@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,13 +13,14 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import check_scoring, f1_score, make_scorer
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from .._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
-from .._engine.checkpoints.quiet import quiet_transformers
 from .._engine.checkpoints.sources import resolve
+from .._engine.checkpoints.writing import write_checkpoint
 from .._engine.compat import check_columns, n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
+from .._engine.errors import WrongTaskError
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import Encoded, TextEncoder
@@ -29,7 +29,7 @@ from .._engine.training.fit import TrainingResult
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy
 from .._engine.validation import check_number
 from ._labels import Labels, as_labels, row_weights
-from ._training import TrainedTransformer, held_out
+from ._training import TrainedTransformer, held_out, validation_score
 
 DEFAULT_MODEL = "almanach/camembert-base"
 
@@ -253,8 +253,9 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             checkpoint = self._load(documents, labels)
             encoder = TextEncoder(checkpoint.tokenizer)
             train_part, valid_part = self._split(labels, seed)
-            encoded = self._encode(encoder, documents.take(train_part), self._limit(checkpoint))
-            score = self._scoring(checkpoint, encoder, documents, labels, valid_part)
+            parts = (train_part, valid_part)
+            encoded, held = self._encode_parts(encoder, documents, self._limit(checkpoint), parts)
+            score = self._scoring(checkpoint, encoder, documents, labels, valid_part, held)
             result = self._train(
                 checkpoint, encoded, labels.take(train_part), _take(weights, train_part), seed, score
             )
@@ -293,7 +294,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         """
         logits = self._logits(X)
         probabilities = expit(logits) if self.label_kind_ == "multilabel" else softmax(logits, axis=1)
-        return probabilities.astype(np.float32, copy=False)  # type: ignore[no-any-return]
+        return probabilities.astype(np.float32, copy=False)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the logits of the classes; for two classes, that of the second minus that of the first.
@@ -319,11 +320,17 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         ----------
         folder : path
             Made if it does not exist. Labels are written into the config as texts.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        OSError
+            When `folder` is a file, or the disk is full or not writable; the estimator and what stood in `folder` are
+            as before.
         """
-        checkpoint = self._fitted(folder)
-        with quiet_transformers():
-            checkpoint.model.save_pretrained(folder)
-            checkpoint.tokenizer.save_pretrained(folder)
+        check_is_fitted(self, "model_")
+        write_checkpoint(self._fitted_checkpoint(), folder)
 
     @classmethod
     def from_pretrained(cls, model: Any, **parameters: Any) -> TransformerClassifier:
@@ -396,18 +403,18 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         documents: Documents,
         labels: Labels,
         rows: npt.NDArray[np.int64],
+        encoded: Encoded,
     ) -> Callable[[], float] | None:
         """Return the validation score of the weights in training, as a function of nothing; None without a split."""
         if not len(rows):
             return None
-        encoded = encoder.encode(documents.take(rows), self._cut(self._limit(checkpoint)), warn=False)
         # scorers ask for a fitted estimator: this one shares the weights that are being trained
         candidate = type(self)(**self.get_params(deep=False))
         candidate._record_labels(labels)
         candidate._record_checkpoint(checkpoint, encoder, documents)
         scorer = self._scorer(candidate)
         expected = labels.original[rows]
-        return lambda: float(scorer(candidate, encoded, expected))
+        return lambda: validation_score(scorer, self.scoring, candidate, encoded, expected)
 
     def _scorer(self, candidate: TransformerClassifier) -> Any:
         if self.scoring is None:
@@ -428,7 +435,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         data = TrainingData(encoded, labels.targets, normalized_weights(combined, len(encoded)))
         result = self._run(checkpoint, loss(self.label_smoothing), data, seed, score)
         if labels.kind == "single" and len(result.predicted.unique()) == 1:
-            only = labels.classes[int(result.predicted[0])]
+            only = labels.classes.tolist()[int(result.predicted[0])]
             warnings.warn(
                 f"training collapsed: in the last epoch every document was taken for {only!r}; lower learning_rate, "
                 f"raise warmup_ratio or max_epochs, or try another random_state.",
@@ -446,10 +453,12 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         labels: Labels,
         result: TrainingResult,
     ) -> None:
-        check_columns(self, X, documents.width, reset=True)
-        self._record_training(result)
-        self._record_labels(labels)
-        self._record_checkpoint(checkpoint, encoder, documents)
+        after = self._shadow()
+        check_columns(after, X, documents.width, reset=True)
+        after._record_training(result)
+        after._record_labels(labels)
+        after._record_checkpoint(checkpoint, encoder, documents)
+        self.__dict__ = after.__dict__
 
     # -- helpers ----------------------------------------------------------------------------------------------------
 
@@ -459,14 +468,6 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
 
     def _logits(self, X: Any) -> npt.NDArray[np.float32]:
         return self._forward(X, read_logits, len(getattr(self, "classes_", ())))
-
-    def _fitted(self, folder: str | os.PathLike[str]) -> Checkpoint:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "model_")
-        if Path(folder).is_file():
-            raise FileExistsError(f"{os.fspath(folder)!r} is a file; pass a folder.")
-        return self._fitted_checkpoint()
 
     def _adopt(self) -> TransformerClassifier:
         """Become fitted with the checkpoint's own head."""
@@ -478,11 +479,17 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             attention_dropout=self.attention_dropout,
             need_head=True,
         )
-        names = checkpoint.model.config.id2label
+        names: dict[Any, str] = dict(checkpoint.model.config.id2label or {})
         self.classes_ = np.array([names[i] for i in range(len(names))], dtype=object)
         problem = getattr(checkpoint.model.config, "problem_type", None)
+        if len(names) < 2 or problem == "regression":
+            raise WrongTaskError(
+                f"{self.model} has a head of {len(names)} output(s) for regression, not for classes; pass a checkpoint "
+                f"that was trained to classify, or fit this one."
+            )
         self.label_kind_ = "multilabel" if problem == "multi_label_classification" else "single"
         self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), Documents([]))
+        self.pairs_ = None  # a checkpoint does not say whether it was trained on pairs
         return self
 
     def __sklearn_tags__(self) -> Any:

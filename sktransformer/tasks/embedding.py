@@ -138,8 +138,10 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             draw_seed(0), resolve_device(self.device)
         ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
-        check_columns(self, X, documents.width, reset=True)
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), documents)
+        after = self._shadow()
+        check_columns(after, X, documents.width, reset=True)
+        after._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), documents)
+        self.__dict__ = after.__dict__
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:

@@ -120,6 +120,11 @@ def _read_config(source: Source) -> PreTrainedConfig:
 
 
 def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
+    if head == "encoder" and getattr(config, "is_encoder_decoder", False):
+        raise WrongTaskError(
+            f"{source.name} is a {config.model_type!r} model, an encoder and a decoder made to write texts; "
+            f"pass an encoder such as BERT, CamemBERT or multilingual-e5-small."
+        )
     if type(config) in AUTO_CLASS[head]._model_mapping:
         return
     raise WrongTaskError(

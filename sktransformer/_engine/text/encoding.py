@@ -128,8 +128,8 @@ class TextEncoder:
             others = [_shorten(ids, share[1], cut) for ids, share in zip(second, shares, strict=True)]
             n_cut = sum(len(a) + len(b) > room for a, b in zip(first, second, strict=True))
             encoded = _assemble(template, kept, others, n_cut)
-        if warn and encoded.n_cut:
-            _warn_cut(encoded, cut)
+        if warn:
+            warn_cut(encoded.n_cut, encoded.n_documents, cut, stacklevel=6)
         return encoded
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
@@ -232,10 +232,12 @@ def _segments(template: Template, first: list[IntArray], second: list[IntArray])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int8)
 
 
-def _warn_cut(encoded: Encoded, cut: Cut) -> None:
-    warnings.warn(
-        f"{encoded.n_cut} of {encoded.n_documents} documents are longer than {cut.max_length} tokens and were cut "
-        f"(truncation={cut.truncation!r}).",
-        TruncationWarning,
-        stacklevel=6,
-    )
+def warn_cut(n_cut: int, n_documents: int, cut: Cut, *, stacklevel: int = 4) -> None:
+    """Say once how many documents were cut, if any."""
+    if n_cut:
+        warnings.warn(
+            f"{n_cut} of {n_documents} documents are longer than {cut.max_length} tokens and were cut "
+            f"(truncation={cut.truncation!r}).",
+            TruncationWarning,
+            stacklevel=stacklevel,
+        )

@@ -11,6 +11,7 @@ from skorch.callbacks import EpochTimer, GradientNormClipping, LRScheduler, Pass
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel
 
+from ..errors import NonFiniteLossError
 from ..text.batches import Collator
 from .callbacks import ProgressBar, StopTraining, ValidationScoring
 from .data import TrainingData
@@ -84,7 +85,7 @@ def train(
     Raises
     ------
     NonFiniteLossError
-        When the loss is no number.
+        When the loss is no number, or the last step left weights that are none.
     """
     n_steps = settings.max_epochs * -(-len(data) // settings.batch_size)
     validation = None if score is None else ValidationScoring(score, settings.n_iter_no_change)
@@ -105,8 +106,19 @@ def train(
         model.zero_grad(set_to_none=True)
     if validation is not None:
         validation.restore(model)
+    _require_finite(model)
     best = validation.best_epoch_ if validation is not None else len(net.history)
     return TrainingResult(_records(net.history), best, torch.cat(net.predicted_).cpu(), net.token_budget)
+
+
+def _require_finite(model: PreTrainedModel) -> None:
+    """Look at the weights once: what the last step breaks shows in no loss."""
+    whole = [parameter.isfinite().all() for parameter in model.parameters()]
+    if not bool(torch.stack(whole).all()):
+        raise NonFiniteLossError(
+            "the last step left weights that are NaN or infinite; lower learning_rate, raise warmup_ratio, "
+            "or set max_grad_norm."
+        )
 
 
 def _own(

@@ -69,7 +69,9 @@ def parameter_groups(
             continue
         rate = learning_rate * layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
         groups.setdefault((rate, 0.0 if name in exempt else weight_decay), []).append(parameter)
-    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in groups.items()]
+    # the head's group first: the history records the rate of the first one
+    by_rate = sorted(groups.items(), key=lambda group: -group[0][0])
+    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in by_rate]
 
 
 def fused_adamw(groups: list[dict[str, Any]], learning_rate: float) -> torch.optim.AdamW:
