@@ -106,4 +106,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Whether `error` says that a device (or the host allocator) ran out of memory."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    return isinstance(error, RuntimeError) and "not enough memory" in str(error)  # DefaultCPUAllocator's wording
+    return isinstance(error, RuntimeError) and "not enough memory" in str(
+        error
+    )  # DefaultCPUAllocator's wording

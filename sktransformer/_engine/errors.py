@@ -31,8 +31,8 @@ DISTRIBUTION = "sktransformer-text"
 class CheckpointNotFoundError(FileNotFoundError, ValueError):
     """No checkpoint is where ``model=`` points: no such folder, hub repository or bundled name.
 
-    An ``OSError``, which is what Transformers raises for the same fault, and a ``ValueError``, since it is the
-    value of a parameter that is wrong.
+    An ``OSError``, which is what Transformers raises for the same fault, and a ``ValueError``, since it is
+    the value of a parameter that is wrong.
     """
 
 

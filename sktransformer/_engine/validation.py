@@ -39,7 +39,9 @@ def check_number(
     if below or above or np.isnan(number):
         left = "" if low is None else f"{'above' if open_low else 'at least'} {low}"
         right = "" if high is None else f"{'below' if open_high else 'at most'} {high}"
-        raise ValueError(f"{name} must be {' and '.join(part for part in (left, right) if part)}, got {value!r}.")
+        raise ValueError(
+            f"{name} must be {' and '.join(part for part in (left, right) if part)}, got {value!r}."
+        )
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

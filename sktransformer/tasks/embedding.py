@@ -134,10 +134,14 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             For missing texts, a parameter out of range, a checkpoint that is absent or corrupt.
         """
         documents = self._validate(X)
-        with seeded(draw_seed(0), resolve_device(self.device)):  # a config's random weights, the same each time
+        with seeded(
+            draw_seed(0), resolve_device(self.device)
+        ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
-        check_columns(self, X, documents.width, reset=True)
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), documents)
+        after = self._shadow()
+        check_columns(after, X, documents.width, reset=True)
+        after._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), documents)
+        self.__dict__ = after.__dict__
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
@@ -152,7 +156,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         -------
         float32 ndarray of shape (n, D)
         """
-        vectors = self._forward(X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0)
+        vectors = self._forward(
+            X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0
+        )
         if self.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)

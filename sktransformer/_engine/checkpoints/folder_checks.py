@@ -1,8 +1,8 @@
 """Whether a checkpoint folder is whole, told from a few kilobytes of it.
 
-Loading a half-copied folder fails deep inside safetensors or Transformers, with a message about byte offsets. The
-checks here read the configuration, the headers of the weights and the ends of the tokenizer files, and name the
-file and the remedy. None of them needs torch.
+Loading a half-copied folder fails deep inside safetensors or Transformers, with a message about byte offsets.
+The checks here read the configuration, the headers of the weights and the ends of the tokenizer files, and
+name the file and the remedy. None of them needs torch.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ PICKLE = "pytorch_model.bin"
 PICKLE_INDEX = "pytorch_model.bin.index.json"
 FOREIGN_WEIGHTS = ("tf_model.h5", "flax_model.msgpack", "model.onnx", "model.ckpt.index", "rust_model.ot")
 
-# Any one of these is a vocabulary; the names are those that `save_pretrained` of Transformers' tokenizers writes.
+# Any one of these is a vocabulary; the names are those that `save_pretrained` of Transformers' tokenizers
+# writes.
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "bpe.codes", "tekken.json")
 VOCABULARY_SUFFIXES = (".model", ".spm", ".tiktoken")
 # Tokenizers that read bytes or code points and so have no vocabulary file.
 VOCABULARY_FREE = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
+
+PARSED_BYTES = 1_000_000  # vocabularies up to this size are parsed; of larger ones the end is looked at
 
 GIT_LFS_POINTER = b"version https://git-lfs"
 # The safetensors format limits its header to 100 MB (huggingface/safetensors, README, "Format").
@@ -79,7 +82,9 @@ def read_json(path: Path) -> dict[str, Any]:
             f"{path} is not valid JSON ({error}; {path.stat().st_size} bytes): {_again(path)}"
         ) from error
     if not isinstance(content, dict):
-        raise CheckpointCorruptError(f"{path} must hold a JSON object, got {type(content).__name__}: {_again(path)}")
+        raise CheckpointCorruptError(
+            f"{path} must hold a JSON object, got {type(content).__name__}: {_again(path)}"
+        )
     return content
 
 
@@ -90,7 +95,9 @@ def _again(path: Path) -> str:
 def _check_config(folder: Path) -> None:
     path = folder / "config.json"
     if not path.is_file():
-        raise CheckpointCorruptError(f"{folder} holds no config.json, so it is no checkpoint{_explain(folder)}")
+        raise CheckpointCorruptError(
+            f"{folder} holds no config.json, so it is no checkpoint{_explain(folder)}"
+        )
     config = read_json(path)
     if not isinstance(config.get("model_type"), str):
         raise CheckpointCorruptError(
@@ -102,15 +109,19 @@ def _check_config(folder: Path) -> None:
 def _explain(folder: Path) -> str:
     """Say what the folder seems to be instead, and what to pass."""
     if (folder / "adapter_config.json").is_file():
-        return ": it is a PEFT adapter only. Merge it into its base model and save that, then pass the result."
-    inner = sorted({path.parent for pattern in ("*/config.json", "snapshots/*/config.json")
-                    for path in folder.glob(pattern) if (path.parent / SAFETENSORS).exists()})  # fmt: skip
+        return (
+            ": it is a PEFT adapter only. Merge it into its base model and save that, then pass the result."
+        )
+    below = [
+        path.parent for pattern in ("*", "snapshots/*") for path in folder.glob(f"{pattern}/config.json")
+    ]
+    inner = sorted(path for path in below if (path / SAFETENSORS).exists())
     if inner:
         shown = ", ".join(str(path) for path in inner[:3])
         return f". A checkpoint lies below it; pass one of: {shown}."
     return (
-        ". Pass a folder that save_pretrained wrote; if a repository of the hub was meant, rename or move this "
-        "folder, since an existing folder wins over a hub id of the same name."
+        ". Pass a folder that save_pretrained wrote; if a repository of the hub was meant, rename or move "
+        "this folder, since an existing folder wins over a hub id of the same name."
     )
 
 
@@ -134,7 +145,9 @@ def _check_weights(folder: Path) -> None:
             else "copy the weights beside config.json, or pass the configuration itself, "
             "model=AutoConfig.from_pretrained(folder), to train from scratch"
         )
-        raise CheckpointCorruptError(f"{folder} holds no weights: no {SAFETENSORS} nor {PICKLE}{found}; {remedy}.")
+        raise CheckpointCorruptError(
+            f"{folder} holds no weights: no {SAFETENSORS} nor {PICKLE}{found}; {remedy}."
+        )
 
 
 def _shards(index: Path) -> Iterator[Path]:
@@ -154,8 +167,8 @@ def _shards(index: Path) -> Iterator[Path]:
 def _check_safetensors(path: Path) -> None:
     """Compare the length of the file with what its header promises.
 
-    The layout is 8 bytes of header length (little endian), the header (JSON, with a ``data_offsets`` pair for each
-    tensor), then the data (huggingface/safetensors, README, "Format").
+    The layout is 8 bytes of header length (little endian), the header (JSON, with a ``data_offsets`` pair for
+    each tensor), then the data (huggingface/safetensors, README, "Format").
     """
     size = path.stat().st_size
     with path.open("rb") as file:
@@ -170,9 +183,13 @@ def _check_safetensors(path: Path) -> None:
         if len(header) < length:
             raise ValueError(f"a header of {length} bytes in a file of {size}")
         tensors = json.loads(header)
-        data = max((int(t["data_offsets"][1]) for name, t in tensors.items() if name != "__metadata__"), default=0)
+        data = max(
+            (int(t["data_offsets"][1]) for name, t in tensors.items() if name != "__metadata__"), default=0
+        )
     except (ValueError, TypeError, AttributeError, KeyError, IndexError) as error:
-        raise CheckpointCorruptError(f"the header of {path} can't be read ({error}): {_again(path)}") from error
+        raise CheckpointCorruptError(
+            f"the header of {path} can't be read ({error}): {_again(path)}"
+        ) from error
     expected = 8 + length + data
     if size != expected:
         fault = "only half copied" if size < expected else "longer than its header says"
@@ -186,14 +203,13 @@ def _check_pickle(path: Path) -> None:
     with path.open("rb") as file:
         start = file.read(64)
     _check_pointer(path, start)
-    # A zip file's directory stands at its end, so a cut one is told without reading the data; files older than
-    # PyTorch 1.6 are bare pickles, of which only the beginning can be told.
-    if start.startswith(b"PK"):
-        whole = zipfile.is_zipfile(path)
-    else:
-        whole = start.startswith(b"\x80")
+    # A zip file's directory stands at its end, so a cut one is told without reading the data; files older
+    # than PyTorch 1.6 are bare pickles, of which only the beginning can be told.
+    whole = zipfile.is_zipfile(path) if start.startswith(b"PK") else start.startswith(b"\x80")
     if not whole:
-        raise CheckpointCorruptError(f"{path} can't be read as PyTorch weights ({size} bytes): {_again(path)}")
+        raise CheckpointCorruptError(
+            f"{path} can't be read as PyTorch weights ({size} bytes): {_again(path)}"
+        )
 
 
 def _check_pointer(path: Path, start: bytes) -> None:
@@ -211,19 +227,33 @@ def _check_tokenizer(folder: Path) -> None:
         if config.get("tokenizer_class") in VOCABULARY_FREE:
             return
         raise CheckpointCorruptError(
-            f"{folder} holds weights but no tokenizer (none of tokenizer.json, vocab.txt, vocab.json, *.model); "
-            "save the tokenizer beside the model: tokenizer.save_pretrained(folder)."
+            f"{folder} holds weights but no tokenizer (none of tokenizer.json, vocab.txt, vocab.json, "
+            "*.model); save the tokenizer beside the model: tokenizer.save_pretrained(folder)."
         )
     for name in vocabularies:
-        path = folder / name
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            _check_pointer(path, file.read(64))
-            file.seek(max(0, size - 64))
-            end = file.read().rstrip()
-        # Parsing 17 MB of vocabulary would cost more than loading it; a cut JSON file does not end in a brace.
-        if size == 0 or (name.endswith(".json") and not end.endswith(b"}")):
-            raise CheckpointCorruptError(f"{path} is cut ({size} bytes): {_again(path)}")
-    if "vocab.json" in names and not {"merges.txt", "bpe.codes", "tokenizer.json"} & set(names):
-        if not any(name.endswith(".spm") for name in names):
-            raise CheckpointCorruptError(f"{folder} holds vocab.json without merges.txt; copy merges.txt beside it.")
+        _check_vocabulary(folder / name)
+    # vocab.json holds pieces; which pairs make them stands beside it, in one of several files.
+    completing = {"merges.txt", "bpe.codes", "tokenizer.json", "source.spm"}
+    if vocabularies == ["vocab.json"] and not completing & set(names):
+        raise CheckpointCorruptError(
+            f"{folder} holds vocab.json without merges.txt; copy merges.txt beside it."
+        )
+
+
+def _check_vocabulary(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(64)
+        file.seek(max(0, size - 64))
+        end = file.read().rstrip()
+    _check_pointer(path, start)
+    if size == 0:
+        raise CheckpointCorruptError(f"{path} is empty: {_again(path)}")
+    if path.suffix != ".json":
+        return
+    if size <= PARSED_BYTES:
+        read_json(path)
+    # Parsing 17 MB would cost as much as loading them. An indented file ends in a brace at the margin, a file
+    # on one line in any brace.
+    elif not end.endswith(b"\n}" if b"\n" in start else b"}"):
+        raise CheckpointCorruptError(f"{path} is cut ({size} bytes): {_again(path)}")

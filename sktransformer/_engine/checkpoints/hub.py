@@ -1,8 +1,8 @@
 """Repositories of the Hugging Face Hub: the local cache first, then one bounded call, then a quiet download.
 
-``huggingface_hub`` does the transfer and owns the cache, so ``HF_HOME``, ``HF_HUB_CACHE``, ``HF_HUB_OFFLINE``,
-``HF_ENDPOINT`` and tokens mean here what they mean there. What this module adds is what it does when something is
-missing: it answers within seconds, and says what can be done.
+``huggingface_hub`` does the transfer and owns the cache, so ``HF_HOME``, ``HF_HUB_CACHE``,
+``HF_HUB_OFFLINE``, ``HF_ENDPOINT`` and tokens mean here what they mean there. What this module adds is what
+it does when something is missing: it answers within seconds, and says what can be done.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tqdm.auto import tqdm
+
 from ..errors import CheckpointCorruptError, CheckpointNotFoundError
 from .bundled import BUNDLED_NAMES, suggest_bundled
 from .folder_checks import PICKLE, PICKLE_INDEX, SAFETENSORS, SAFETENSORS_INDEX, check_folder
@@ -24,12 +26,13 @@ if TYPE_CHECKING:
 
 __all__ = ["hub_folder"]
 
-# Seconds. The transport's own time-outs hold for each address and each phase, and the name look-up has none, so
-# the call also gets a limit of its own.
-REQUEST_TIMEOUT = 4.0
-TOTAL_TIMEOUT = 4.5
+# Seconds. The transport's own time-outs hold for each address and each phase, and the name look-up has none,
+# so the call also gets a limit of its own.
+REQUEST_TIMEOUT = 3.5
+TOTAL_TIMEOUT = 4.0
 
-# What loading needs besides the weights: configuration, tokenizers, and the pooling facts of sentence encoders.
+# What loading needs besides the weights: configuration, tokenizers, and the pooling facts of sentence
+# encoders.
 WANTED = (
     "config.json",
     "generation_config.json",
@@ -73,15 +76,15 @@ def hub_folder(repository: str, *, revision: str | None = None, progress: bool =
     Raises
     ------
     CheckpointNotFoundError
-        When the cache does not hold the repository and the hub can't be reached (within five seconds), does not
-        know it or does not give it out.
+        When the cache does not hold the repository and the hub can't be reached (within five seconds), does
+        not know it or does not give it out.
     CheckpointCorruptError
         When the repository itself is not whole.
 
     Notes
     -----
-    A repository that is whole in the cache costs no network call, so a run does not change under the user when the
-    repository does; delete the cached one or pass a ``revision`` to get another version.
+    A repository that is whole in the cache costs no network call, so a run does not change under the user
+    when the repository does; delete the cached one or pass a ``revision`` to get another version.
     """
     cached, fault = _cached_folder(repository, revision)
     if cached is not None and fault is None:
@@ -92,7 +95,8 @@ def hub_folder(repository: str, *, revision: str | None = None, progress: bool =
     try:
         check_folder(folder)
     except CheckpointCorruptError:
-        # A damaged file that lay in the cache before counts as present, so only a forced download replaces it.
+        # A damaged file that lay in the cache before counts as present, so only a forced download replaces
+        # it.
         folder = _download(repository, revision, files, progress, force=True)
         check_folder(folder)
     return folder
@@ -118,42 +122,57 @@ def _cached_folder(repository: str, revision: str | None) -> tuple[Path | None, 
 
 
 def _ask_hub(repository: str, revision: str | None, fault: str | None) -> ModelInfo:
-    """Make the one bounded call: can the hub be reached, does it know the repository, what files does it have."""
+    """Make the one bounded call: is the hub there, does it know the repository, what files does it have."""
     from huggingface_hub import HfApi, constants
-    from huggingface_hub.errors import GatedRepoError, HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
 
     if constants.HF_HUB_OFFLINE:
         raise _unreachable(repository, "HF_HUB_OFFLINE (or TRANSFORMERS_OFFLINE) is set", fault)
+
+    def call() -> ModelInfo:
+        return HfApi().model_info(repository, revision=revision, timeout=REQUEST_TIMEOUT)
+
     try:
-        return _bounded(
-            lambda: HfApi().model_info(repository, revision=revision, timeout=REQUEST_TIMEOUT), TOTAL_TIMEOUT
+        return _bounded(call, TOTAL_TIMEOUT)
+    except Exception as error:  # whatever the transport raises: its exceptions differ between versions
+        refusal = _refusal(repository, revision, error)
+        if refusal is None:
+            reason = f"the Hugging Face Hub can't be reached ({type(error).__name__}: {error})"
+            raise _unreachable(repository, reason, fault) from error
+        raise CheckpointNotFoundError(refusal) from error
+
+
+def _refusal(repository: str, revision: str | None, error: Exception) -> str | None:
+    """Phrase the hub's own answer; None where the fault lies on the way to it."""
+    from huggingface_hub.errors import (
+        GatedRepoError,
+        HfHubHTTPError,
+        RepositoryNotFoundError,
+        RevisionNotFoundError,
+    )
+
+    if isinstance(error, GatedRepoError):
+        return _gated(repository)
+    if isinstance(error, RevisionNotFoundError):
+        return (
+            f"the hub repository {repository!r} has no revision {revision!r}; pass an existing branch, tag "
+            "or commit, or none for the main branch."
         )
-    except GatedRepoError as error:
-        raise CheckpointNotFoundError(_gated(repository)) from error
-    except RevisionNotFoundError as error:
-        raise CheckpointNotFoundError(
-            f"the hub repository {repository!r} has no revision {revision!r}; pass an existing branch, tag or commit, "
-            "or none for the main branch."
-        ) from error
-    except RepositoryNotFoundError as error:
-        raise CheckpointNotFoundError(_unknown(repository)) from error
-    except HfHubHTTPError as error:
+    if isinstance(error, RepositoryNotFoundError):
+        return _unknown(repository)
+    if isinstance(error, HfHubHTTPError):
         status = error.response.status_code
         if status in (401, 403):
-            raise CheckpointNotFoundError(_gated(repository)) from error
+            return _gated(repository)
         if status == 404:
-            raise CheckpointNotFoundError(_unknown(repository)) from error
-        raise _unreachable(repository, f"the Hugging Face Hub answered with HTTP status {status}", fault) from error
-    except Exception as error:  # whatever the transport raises: its exceptions differ between versions of the hub
-        reason = f"the Hugging Face Hub can't be reached ({type(error).__name__}: {error})"
-        raise _unreachable(repository, reason, fault) from error
+            return _unknown(repository)
+    return None
 
 
 def _bounded(call: Callable[[], Result], seconds: float) -> Result:
     """Run a call in a thread and give up on it after a time.
 
-    The thread is a daemon, so that a name look-up which hangs for a minute keeps neither this call nor the exit of
-    the interpreter waiting.
+    The thread is a daemon, so that a name look-up which hangs for a minute keeps neither this call nor the
+    exit of the interpreter waiting.
     """
     results: list[Result] = []
     errors: list[BaseException] = []
@@ -204,27 +223,33 @@ def _download(
     repository: str, revision: str | None, files: list[str], progress: bool, *, force: bool = False
 ) -> Path:
     from huggingface_hub import snapshot_download
-    from huggingface_hub.utils import tqdm
 
-    class SilentBar(tqdm):  # type: ignore[type-arg, unused-ignore]
-        """A progress bar that never shows; handed to the call, so that no global switch is touched."""
-
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            super().__init__(*args, **{**kwargs, "disable": True})
-
-    bar: dict[str, Any] = {} if progress else {"tqdm_class": SilentBar}
+    # Handed to the call, so that no global switch is touched.
+    bar: dict[str, Any] = {} if progress else {"tqdm_class": _SilentBar}
     try:
         with _quiet_hub():
             return Path(
-                snapshot_download(repository, revision=revision, allow_patterns=files, force_download=force, **bar)
+                snapshot_download(
+                    repository, revision=revision, allow_patterns=files, force_download=force, **bar
+                )
             )
     except Exception as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the disk's fault (full, not writable), which the system names better
+        refusal = _refusal(repository, revision, error)
         raise CheckpointNotFoundError(
-            f"the download of {repository!r} broke off ({type(error).__name__}: {error}); run again, it takes up where "
-            "it stopped."
+            refusal
+            or f"the download of {repository!r} broke off ({type(error).__name__}: {error}); run again, "
+            "it takes up where it stopped."
         ) from error
+
+
+class _SilentBar(tqdm):  # type: ignore[type-arg]  # generic in its stubs alone
+    """A progress bar that never shows."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.pop("name", None)  # the hub's own, which plain tqdm does not know
+        super().__init__(*args, **{**kwargs, "disable": True})
 
 
 @contextlib.contextmanager
@@ -262,14 +287,15 @@ def _unreachable(repository: str, reason: str, fault: str | None) -> CheckpointN
 
 def _gated(repository: str) -> str:
     return (
-        f"the hub does not give out {repository!r} to this account: it is gated or private. Ask for access on its page, "
-        "log in with `hf auth login` (or set HF_TOKEN), and run again; or pass a local folder."
+        f"the hub does not give out {repository!r} to this account: it is gated or private. Ask for access "
+        "on its page, log in with `hf auth login` (or set HF_TOKEN), and run again; or pass a local folder."
     )
 
 
 def _unknown(repository: str) -> str:
     return (
-        f"the hub knows no repository {repository!r} (and there is no folder of that name). Check the spelling, owner "
-        "included; if the repository is private, log in with `hf auth login` (or set HF_TOKEN)."
+        f"the hub knows no repository {repository!r} (and there is no folder of that name). "
+        "Check the spelling, owner included; if the repository is private, log in with `hf auth login` "
+        "(or set HF_TOKEN)."
         f"{suggest_bundled(repository)}"
     )

@@ -110,14 +110,21 @@ def read_config(folder: Path) -> PreTrainedConfig:
 
 
 def _read_config(source: Source) -> PreTrainedConfig:
-    assert source.folder is not None  # noqa: S101 - resolve() gives a folder or a config
+    assert source.folder is not None
     try:
         return read_config(source.folder)
     except (ValueError, KeyError, OSError) as error:
-        raise CheckpointCorruptError(f"{source.name}: config.json can't be read as a model's config ({error}).") from error
+        raise CheckpointCorruptError(
+            f"{source.name}: config.json can't be read as a model's config ({error})."
+        ) from error
 
 
 def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
+    if head == "encoder" and getattr(config, "is_encoder_decoder", False):
+        raise WrongTaskError(
+            f"{source.name} is a {config.model_type!r} model, an encoder and a decoder made to write texts; "
+            f"pass an encoder such as BERT, CamemBERT or multilingual-e5-small."
+        )
     if type(config) in AUTO_CLASS[head]._model_mapping:
         return
     raise WrongTaskError(
@@ -132,7 +139,9 @@ def _load_tokenizer(folder: Path) -> Any:
     except ImportError:
         raise
     except Exception as error:
-        raise CheckpointCorruptError(f"{folder}: its tokenizer can't be loaded ({error}); copy the folder again.") from error
+        raise CheckpointCorruptError(
+            f"{folder}: its tokenizer can't be loaded ({error}); copy the folder again."
+        ) from error
 
 
 def _load_model(

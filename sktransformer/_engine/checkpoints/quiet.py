@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from logging import ERROR
 from typing import Any
 
 __all__ = ["quiet_transformers"]
@@ -18,8 +19,8 @@ _before: tuple[int, Any] | None = None
 def quiet_transformers() -> Iterator[None]:
     """Silence Transformers' log lines below errors and its progress bars, and put both back as they were.
 
-    The two switches are global to the process: the first thread that enters saves them and the last that leaves
-    restores them, so overlapping calls don't leave the silence behind.
+    The two switches are global to the process: the first thread that enters saves them and the last that
+    leaves restores them, so overlapping calls don't leave the silence behind.
 
     Examples
     --------
@@ -39,11 +40,12 @@ def _enter() -> None:
 
     with _lock:
         if _inside == 0:
-            # The hook, since `disable_progress_bar` would also switch off the bars of huggingface_hub, with a warning
-            # where an environment variable holds them on.
-            hook = logging.set_tqdm_hook(lambda factory, args, kwargs: logging.EmptyTqdm(*args, **kwargs))
+            # The hook, since `disable_progress_bar` would also switch off the bars of huggingface_hub, with a
+            # warning where an environment variable holds them on.
+            empty: Any = logging.EmptyTqdm  # untyped in Transformers
+            hook = logging.set_tqdm_hook(lambda factory, args, kwargs: empty(*args, **kwargs))
             _before = (logging.get_verbosity(), hook)
-            logging.set_verbosity_error()
+            logging.set_verbosity(ERROR)
         _inside += 1
 
 

@@ -58,8 +58,8 @@ def resolve(
     Parameters
     ----------
     model : str, path-like or PretrainedConfig
-        A folder, a hub id, ``"bundled:NAME"`` or a configuration. An existing folder wins over a hub id of the
-        same name.
+        A folder, a hub id, ``"bundled:NAME"`` or a configuration. An existing folder wins over a hub id of
+        the same name.
     revision : str, optional
         Branch, tag or commit of a hub repository; ignored for the other kinds.
     progress : bool, default=False
@@ -75,8 +75,8 @@ def resolve(
     TypeError
         When ``model`` is of no accepted kind.
     CheckpointNotFoundError
-        When there is no such folder, bundled name or hub repository, or the hub can't be reached and its cache
-        does not hold the repository.
+        When there is no such folder, bundled name or hub repository, or the hub can't be reached and its
+        cache does not hold the repository.
     CheckpointCorruptError
         When the folder is there but not whole.
 
@@ -86,15 +86,16 @@ def resolve(
     >>> resolve(BertConfig()).kind
     'config'
     """
-    if isinstance(model, str):
-        return _resolve_text(model, revision, progress)
-    if isinstance(model, os.PathLike):
-        return _resolve_folder(os.fspath(model))
-    if _is_config(model):
-        return Source("config", f"{type(model).__name__}(...)", config=model)
+    given: Any = model  # what users pass is not bound by the annotation
+    if isinstance(given, str):
+        return _resolve_text(given, revision, progress)
+    if isinstance(given, os.PathLike):
+        return _resolve_folder(os.fspath(given))
+    if _is_config(given):
+        return Source("config", f"{type(given).__name__}(...)", config=given)
     raise TypeError(
         "model must be a hub id, a folder, 'bundled:NAME' or a configuration, "
-        f"got {type(model).__name__}{_type_remedy(model)}"
+        f"got {type(given).__name__}{_type_remedy(given)}"
     )
 
 
@@ -105,7 +106,8 @@ def _resolve_text(model: str, revision: str | None, progress: bool) -> Source:
         )
     if model.startswith(BUNDLED_PREFIX):
         return Source("bundled", model, bundled_folder(model.removeprefix(BUNDLED_PREFIX)))
-    if Path(model).expanduser().exists() or _looks_like_path(model):
+    # os.path, which answers False where a pathlib.Path raises: names too long, an unknown user after "~".
+    if os.path.exists(os.path.expanduser(model)) or _looks_like_path(model):
         return _resolve_folder(model)
     _check_hub_id(model)
     return Source("hub", model, hub_folder(model, revision=revision, progress=progress))
@@ -125,22 +127,24 @@ def _looks_like_path(model: str) -> bool:
 def _resolve_folder(name: str | bytes) -> Source:
     if isinstance(name, bytes):
         raise TypeError(f"model must be a str path, got bytes {name!r}; decode it with os.fsdecode.")
-    folder = Path(name).expanduser()
-    if folder.is_dir():
+    folder = Path(os.path.expanduser(name))
+    if os.path.isdir(folder):
         check_folder(folder)
         return Source("folder", name, folder)
-    if folder.exists():
+    if os.path.exists(folder):
         raise CheckpointNotFoundError(
             f"model={name!r} is a file; pass the folder that holds config.json and the weights: "
             f"{str(folder.parent)!r}."
         )
-    raise CheckpointNotFoundError(f"model={name!r}: there is no such folder.{_siblings(folder)}")
+    is_id = HUB_ID.fullmatch(name) is not None
+    hint = " If a repository of the hub was meant, pass its id as a str." if is_id else ""
+    raise CheckpointNotFoundError(f"model={name!r}: there is no such folder.{_siblings(folder)}{hint}")
 
 
 def _siblings(folder: Path) -> str:
     """Name the nearest existing parent, and a folder in it that is spelt nearly alike."""
     missing = folder.absolute()
-    while not missing.parent.is_dir() and missing.parent != missing.parent.parent:
+    while not os.path.isdir(missing.parent) and missing.parent != missing.parent.parent:
         missing = missing.parent
     try:
         names = sorted(entry.name for entry in os.scandir(missing.parent) if entry.is_dir())

@@ -67,7 +67,7 @@ def as_documents(X: Any, *, missing: Missing = "error", name: str = "X") -> Docu
         return _from_columns(columns, X, missing, name)
     if isinstance(X, np.ndarray):
         return _from_array(X, missing, name)
-    if hasattr(X, "toarray") or hasattr(X, "__array__") and not _is_one_dimensional(X):
+    if hasattr(X, "toarray") or (hasattr(X, "__array__") and not _is_one_dimensional(X)):
         return _from_numbers(X, name)  # check_array words the error for sparse input
     return _from_rows(_listed(X, name), missing, name)
 
@@ -75,7 +75,9 @@ def as_documents(X: Any, *, missing: Missing = "error", name: str = "X") -> Docu
 def _columns(X: Any) -> dict[str, list[Any]] | None:
     """Read the columns of a pandas or polars frame, by position; None for anything else."""
     if isinstance(X, pd.DataFrame):
-        return {str(label): X.iloc[:, i].tolist() for i, label in enumerate(X.columns)} if X.shape[1] else None
+        return (
+            {str(label): X.iloc[:, i].tolist() for i, label in enumerate(X.columns)} if X.shape[1] else None
+        )
     if type(X).__module__.split(".")[0] == "polars" and hasattr(X, "get_columns"):
         return {column.name: column.to_list() for column in X.get_columns()}
     return None
@@ -159,7 +161,7 @@ def _from_pairs(rows: list[Any], missing: Missing, name: str) -> Documents:
 def _is_text_column(values: list[Any]) -> bool:
     """Whether a column holds texts: its first present value is one (an all-missing column is one too)."""
     probe = next((value for value in values if not _is_missing(value)), None)
-    return probe is None and not any(isinstance(value, float) for value in values) or isinstance(probe, str)
+    return (probe is None and not any(isinstance(value, float) for value in values)) or isinstance(probe, str)
 
 
 def _is_missing(value: Any) -> bool:

@@ -74,7 +74,9 @@ class Cut:
     def __post_init__(self) -> None:
         if self.truncation not in TRUNCATIONS:
             hint = did_you_mean(str(self.truncation), TRUNCATIONS)
-            raise ValueError(f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}")
+            raise ValueError(
+                f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}"
+            )
         for name in ("max_length", "head_length"):
             value = getattr(self, name)
             if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
@@ -111,7 +113,9 @@ class TextEncoder:
                 f"max_length={cut.max_length} leaves no room beside {template.n_special} special tokens; raise max_length."
             )
         first = self._ids(documents.first)
-        if not template.n_special and documents.second is None:  # an empty text still needs one token to be read
+        if (
+            not template.n_special and documents.second is None
+        ):  # an empty text still needs one token to be read
             first = [ids if len(ids) else self._filler for ids in first]
         if documents.second is None:
             kept = [_shorten(ids, room, cut) for ids in first]
@@ -124,17 +128,15 @@ class TextEncoder:
             others = [_shorten(ids, share[1], cut) for ids, share in zip(second, shares, strict=True)]
             n_cut = sum(len(a) + len(b) > room for a, b in zip(first, second, strict=True))
             encoded = _assemble(template, kept, others, n_cut)
-        if warn and encoded.n_cut:
-            _warn_cut(encoded, cut)
+        if warn:
+            warn_cut(encoded.n_cut, encoded.n_documents, cut, stacklevel=6)
         return encoded
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
             encode = self._backend.encode
-            return [
-                np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts
-            ]
+            return [np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts]
         with self._lock:
             return [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
 
@@ -230,10 +232,12 @@ def _segments(template: Template, first: list[IntArray], second: list[IntArray])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int8)
 
 
-def _warn_cut(encoded: Encoded, cut: Cut) -> None:
-    warnings.warn(
-        f"{encoded.n_cut} of {encoded.n_documents} documents are longer than {cut.max_length} tokens and were cut "
-        f"(truncation={cut.truncation!r}).",
-        TruncationWarning,
-        stacklevel=6,
-    )
+def warn_cut(n_cut: int, n_documents: int, cut: Cut, *, stacklevel: int = 4) -> None:
+    """Say once how many documents were cut, if any."""
+    if n_cut:
+        warnings.warn(
+            f"{n_cut} of {n_documents} documents are longer than {cut.max_length} tokens and were cut "
+            f"(truncation={cut.truncation!r}).",
+            TruncationWarning,
+            stacklevel=stacklevel,
+        )

@@ -12,7 +12,7 @@ from skorch.callbacks import Callback
 from tqdm.auto import tqdm
 
 
-class StopTraining(Exception):  # noqa: N818 - a signal, not an error
+class StopTraining(Exception):
     """Raised by `ValidationScoring` when the score has stopped rising."""
 
 
@@ -35,6 +35,7 @@ class ValidationScoring(Callback):  # type: ignore[misc]
         """Forget earlier runs."""
         self.best_score_ = -np.inf
         self.best_epoch_ = 0
+        self.risen_at_ = 0
         self.best_weights_: dict[str, torch.Tensor] = {}
 
     def on_epoch_end(
@@ -48,11 +49,15 @@ class ValidationScoring(Callback):  # type: ignore[misc]
         net.history.record("valid_score", score)
         net.history.record("valid_score_best", better)
         if better:
-            self.best_score_, self.best_epoch_ = score, epoch
+            self.best_score_, self.risen_at_ = score, epoch
+        if (
+            score >= self.best_score_
+        ):  # small held-out parts tie often, and a longer trained tie is surer of itself
+            self.best_epoch_ = epoch
             state = net.module_.state_dict()
             # a copy on the host: the best epoch must not cost the device a second model
             self.best_weights_ = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
-        elif epoch - self.best_epoch_ >= self.n_iter_no_change:
+        if epoch - self.risen_at_ >= self.n_iter_no_change:
             raise StopTraining
 
     def restore(self, module: torch.nn.Module) -> None:

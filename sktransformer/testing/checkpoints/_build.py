@@ -60,8 +60,8 @@ def tiny_checkpoint(name: str, folder: str | os.PathLike[str] | None = None) -> 
     name : str
         One of ``TINY_NAMES``.
     folder : str or path-like, optional
-        Where to write a copy of its own, for a test that changes files. By default the folder is one in the user's
-        cache that everybody shares, which is only to be read.
+        Where to write a copy of its own, for a test that changes files. By default the folder is one in the
+        user's cache that everybody shares, which is only to be read.
 
     Returns
     -------
@@ -116,12 +116,12 @@ def _build(name: str, out: Path) -> None:
 
     recipe = _RECIPES[name]
     tokenizer = recipe.tokenizer(out)
-    # The generator of the CPU alone: torch.manual_seed would also reseed accelerators, which are not restored.
+    # The CPU's generator alone: torch.manual_seed would also reseed accelerators, which are not restored.
     before = torch.default_generator.get_state()
     try:
         torch.default_generator.manual_seed(SEED)
         with quiet_transformers():
-            model = recipe.model(tokenizer).eval()
+            model = recipe.model(tokenizer)
             tokenizer.save_pretrained(out)
             model.save_pretrained(out)
     finally:

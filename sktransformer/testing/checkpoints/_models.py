@@ -137,7 +137,7 @@ def _flaubert(tokenizer: PreTrainedTokenizerBase, *, pre_norm: bool) -> PreTrain
             bos_index=tokenizer.bos_token_id,
             eos_index=tokenizer.sep_token_id,
             unk_index=tokenizer.unk_token_id,
-            mask_index=tokenizer.convert_tokens_to_ids("<special1>"),
+            mask_index=tokenizer.get_vocab()["<special1>"],
             pre_norm=pre_norm,
         )
     )
@@ -156,7 +156,7 @@ def modernbert(tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
             bos_token_id=tokenizer.cls_token_id,
             eos_token_id=tokenizer.sep_token_id,
             local_attention=16,
-            global_attn_every_n_layers=2,
+            layer_types=["full_attention", "sliding_attention"],
             **_encoder_sizes(),
         )
     )
@@ -165,19 +165,18 @@ def modernbert(tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
 def t5(tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
     from transformers import T5Config, T5ForConditionalGeneration
 
-    return T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=len(tokenizer),
-            d_model=WIDTH,
-            d_kv=WIDTH // HEADS,
-            d_ff=2 * WIDTH,
-            num_layers=LAYERS,
-            num_heads=HEADS,
-            decoder_start_token_id=tokenizer.pad_token_id,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-        )
+    config = T5Config(
+        vocab_size=len(tokenizer),
+        d_model=WIDTH,
+        d_kv=WIDTH // HEADS,
+        d_ff=2 * WIDTH,
+        num_layers=LAYERS,
+        num_heads=HEADS,
+        pad_token_id=tokenizer.pad_token_id,
+        eos_token_id=tokenizer.eos_token_id,
     )
+    config.decoder_start_token_id = tokenizer.pad_token_id
+    return T5ForConditionalGeneration(config)
 
 
 def bart(tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
@@ -185,9 +184,7 @@ def bart(tokenizer: PreTrainedTokenizerBase) -> PreTrainedModel:
 
     end = tokenizer.eos_token_id
     return BartForConditionalGeneration(
-        BartConfig(
-            decoder_start_token_id=end, forced_eos_token_id=end, **_ids(tokenizer), **_seq2seq_sizes()
-        )
+        BartConfig(decoder_start_token_id=end, forced_eos_token_id=end, **_ids(tokenizer), **_seq2seq_sizes())
     )
 
 

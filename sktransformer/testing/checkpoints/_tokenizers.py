@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..._engine.checkpoints.vocabularies import learn_unigram, learn_wordpiece
 from ..._engine.errors import optional_import
-from ._corpus import CORPUS
+from ._corpus import CORPUS, SENTENCES
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -31,22 +32,19 @@ def _train(tokenizer: Tokenizer, trainer: Any) -> dict[str, Any]:
     return model
 
 
-def _merges(model: dict[str, Any]) -> list[tuple[str, str]]:
+def _merges(model: dict[str, Any]) -> Any:  # Transformers takes pairs, and annotates lines
     # Lists of two since tokenizers 0.20, "a b" before.
     pairs = (merge if isinstance(merge, list) else merge.split(" ") for merge in model["merges"])
     return [(left, right) for left, right in pairs]
 
 
 def _wordpieces() -> dict[str, int]:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    trainer = trainers.WordPieceTrainer(
-        vocab_size=VOCABULARY, special_tokens=BERT_SPECIAL, show_progress=False
-    )
-    tokenizer.train_from_iterator(CORPUS, trainer)
+    learn_wordpiece(tokenizer, CORPUS, VOCABULARY, BERT_SPECIAL, "[UNK]")
     return dict(tokenizer.get_vocab())
 
 
@@ -115,7 +113,8 @@ def modernbert(folder: Path) -> PreTrainedTokenizerBase:
         pair="[CLS] $A [SEP] $B [SEP]",
         special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
     )
-    return PreTrainedTokenizerFast(
+    make: Any = PreTrainedTokenizerFast  # untyped in Transformers
+    fast: PreTrainedTokenizerBase = make(
         tokenizer_object=tokenizer,
         pad_token="[PAD]",
         unk_token="[UNK]",
@@ -125,18 +124,17 @@ def modernbert(folder: Path) -> PreTrainedTokenizerBase:
         model_max_length=MAX_LENGTH,
         model_input_names=["input_ids", "attention_mask"],
     )
+    return fast
 
 
 def _unigram(special: list[str]) -> list[tuple[str, float]]:
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
     tokenizer = Tokenizer(models.Unigram())
     tokenizer.normalizer = normalizers.NFKC()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=VOCABULARY, special_tokens=special, unk_token="<unk>", show_progress=False
-    )
-    return [(piece, score) for piece, score in _train(tokenizer, trainer)["vocab"]]
+    learn_unigram(tokenizer, CORPUS, VOCABULARY, special, "<unk>")
+    return [(piece, score) for piece, score in json.loads(tokenizer.to_str())["model"]["vocab"]]
 
 
 def camembert(folder: Path) -> PreTrainedTokenizerBase:
@@ -186,10 +184,15 @@ def flaubert(folder: Path) -> PreTrainedTokenizerBase:
     tokenizer.normalizer = normalizers.NFC()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{i}>" for i in range(10))]
+    # Left to the trainer, the characters at the ends of words get ids in the order of a hash map.
+    last = sorted({f"{word[-1]}</w>" for sentence in SENTENCES for word in sentence.split()})
     model = _train(
         tokenizer,
         trainers.BpeTrainer(
-            vocab_size=VOCABULARY, special_tokens=special, end_of_word_suffix="</w>", show_progress=False
+            vocab_size=VOCABULARY,
+            special_tokens=special + last,
+            end_of_word_suffix="</w>",
+            show_progress=False,
         ),
     )
     vocabulary, merges = folder / "vocab.json", folder / "merges.txt"
@@ -197,12 +200,14 @@ def flaubert(folder: Path) -> PreTrainedTokenizerBase:
     # Lines of the XLM format are "left right count", and its reader drops what follows the last line break.
     lines = (f"{left} {right} 1\n" for left, right in _merges(model))
     merges.write_text("".join(lines), encoding="utf-8")
-    return FlaubertTokenizer(
+    make: Any = FlaubertTokenizer  # untyped in Transformers
+    slow: PreTrainedTokenizerBase = make(
         vocab_file=str(vocabulary),
         merges_file=str(merges),
         do_lowercase=False,
         model_max_length=MAX_LENGTH,
     )
+    return slow
 
 
 def marian(folder: Path) -> PreTrainedTokenizerBase:

