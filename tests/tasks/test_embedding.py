@@ -156,5 +156,7 @@ def test_bad_parameters(parameters: dict[str, Any], error: type, message: str) -
 
 @pytest.mark.parametrize("name", ["marian", "bart", "t5"])
 def test_a_translator_is_no_encoder(name: str) -> None:
-    with pytest.raises(WrongTaskError, match=f"is a '{name}' model, an encoder and a decoder made to write texts"):
+    with pytest.raises(
+        WrongTaskError, match=f"is a '{name}' model, an encoder and a decoder made to write texts"
+    ):
         TransformerEmbedder(tiny_checkpoint(name)).fit(TEXTS)

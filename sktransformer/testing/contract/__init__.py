@@ -145,7 +145,9 @@ def check_text_estimator(
     reasons = dict(excused or {})
     for name in reasons:
         if name not in checks:
-            raise ValueError(f"excused names {name!r}, which is no check of this estimator.{did_you_mean(name, checks)}")
+            raise ValueError(
+                f"excused names {name!r}, which is no check of this estimator.{did_you_mean(name, checks)}"
+            )
     results: dict[str, str] = {}
     failures: list[tuple[str, BaseException]] = []
     for name, run in checks.items():

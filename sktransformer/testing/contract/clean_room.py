@@ -22,7 +22,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-HIDDEN = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "TOKENIZERS_PARALLELISM", "TQDM_DISABLE", "PYTHONWARNINGS")
+HIDDEN = (
+    "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
+    "TOKENIZERS_PARALLELISM",
+    "TQDM_DISABLE",
+    "PYTHONWARNINGS",
+)
 NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
 PROCESSES = ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen")
 ENVIRONMENT = ("os.putenv", "os.unsetenv")
@@ -150,7 +156,14 @@ def _work(folder: Path, events: list[tuple[str, str]]) -> dict[str, Any]:
         os.chdir(before)
     changed = sorted(name for name, _ in dict(os.environ).items() ^ environment.items())
     written = sorted(path.name for path in here.rglob("*"))
-    return {"outputs": outputs, "again": again, "events": seen, "changed": changed, "written": written, **heard}
+    return {
+        "outputs": outputs,
+        "again": again,
+        "events": seen,
+        "changed": changed,
+        "written": written,
+        **heard,
+    }
 
 
 def _stored(folder: Path) -> list[Path]:

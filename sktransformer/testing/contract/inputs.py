@@ -52,7 +52,10 @@ def _from_other_libraries(X: list[str], index: list[int]) -> Iterator[tuple[str,
         pyarrow = None
     if pyarrow is not None:
         yield "a pyarrow array", pyarrow.array(X)
-        yield "a pandas Series of pyarrow strings", pd.Series(X, index=index, dtype=pd.ArrowDtype(pyarrow.string()))
+        yield (
+            "a pandas Series of pyarrow strings",
+            pd.Series(X, index=index, dtype=pd.ArrowDtype(pyarrow.string())),
+        )
     try:
         import polars
     except ImportError:  # optional too
@@ -136,10 +139,16 @@ def pairs_and_single_texts_do_not_mix(subject: Subject) -> None:
 def other_tables_become_text(subject: Subject) -> None:
     """A table that is no text is read row by row as ``name: value`` text, by its columns' names."""
     n = len(subject.sample.X)
-    frame = pd.DataFrame({"words": np.arange(n), "ratio": np.linspace(0, 1, n), "lang": ["fr", "en"] * (n // 2)})
+    frame = pd.DataFrame(
+        {"words": np.arange(n), "ratio": np.linspace(0, 1, n), "lang": ["fr", "en"] * (n // 2)}
+    )
     texts = [f"words: {row.words}, ratio: {row.ratio:.6g}, lang: {row.lang}" for row in frame.itertuples()]
     fitted = subject.fit(frame, max_length=48)
-    require_equal(subject.read(fitted, frame), subject.read(subject.fit(texts, max_length=48), texts), "output of a table")
+    require_equal(
+        subject.read(fitted, frame),
+        subject.read(subject.fit(texts, max_length=48), texts),
+        "output of a table",
+    )
     require_equal(int(fitted.n_features_in_), 3, "n_features_in_")
     require_equal(list(fitted.feature_names_in_), list(frame.columns), "feature_names_in_")
     with require_raises(ValueError, "ratio"):
@@ -165,7 +174,11 @@ def missing_texts_are_listed(subject: Subject) -> None:
     X = list(subject.sample.X)
     for absent in (None, float("nan"), np.nan, pd.NA):
         holes = [*X[:2], absent, *X[3:7], absent, *X[8:]]
-        for given in (holes, np.array(holes, dtype=object), pd.Series(holes, dtype=object, index=range(50, 50 + len(X)))):
+        for given in (
+            holes,
+            np.array(holes, dtype=object),
+            pd.Series(holes, dtype=object, index=range(50, 50 + len(X))),
+        ):
             with require_raises(ValueError, "2, 7"):
                 subject.refit(subject.new(), given)
             with require_raises(ValueError, "2, 7"):
@@ -200,11 +213,20 @@ def other_rows_raise(subject: Subject) -> None:
 @check(8)
 def empty_input(subject: Subject) -> None:
     """No documents at all raise ValueError in `fit`, and give an empty output of the right width afterwards."""
-    for X in ([], np.array([], dtype=object), pd.Series([], dtype="str"), pd.DataFrame({"body": []}, dtype="str")):
+    for X in (
+        [],
+        np.array([], dtype=object),
+        pd.Series([], dtype="str"),
+        pd.DataFrame({"body": []}, dtype="str"),
+    ):
         with require_raises(ValueError):
             subject.refit(subject.new(), X, None if subject.sample.y is None else [])
         output = subject.read(subject.fitted, X)
-        require_equal(output.shape, (0, *subject.expected.shape[1:]), f"shape of the output for an empty {type(X).__name__}")
+        require_equal(
+            output.shape,
+            (0, *subject.expected.shape[1:]),
+            f"shape of the output for an empty {type(X).__name__}",
+        )
         require_equal(output.dtype, subject.expected.dtype, "dtype of an empty output")
     if subject.classifies:
         require_equal(subject.fitted.predict([]).shape, (0,), "shape of an empty prediction")
@@ -226,7 +248,10 @@ def strange_texts_are_read(subject: Subject) -> None:
     texts = list(STRANGE.values())
     with recorded(TruncationWarning):
         together = subject.read(subject.fitted, texts)
-        subject.fit([*texts, *subject.sample.X], None if subject.sample.y is None else _with_strange(subject, len(texts)))
+        subject.fit(
+            [*texts, *subject.sample.X],
+            None if subject.sample.y is None else _with_strange(subject, len(texts)),
+        )
     require_equal(len(together), len(texts), "rows for strange texts")
     if together.dtype.kind == "f":
         for name, row in zip(STRANGE, together, strict=True):

@@ -54,7 +54,9 @@ def representations(subject: Subject) -> None:
     for estimator in (subject.new(), subject.fitted, make_pipeline(subject.new())):
         require(name in repr(estimator), f"repr lacks {name}")
         require(name in estimator._repr_html_(), f"the HTML diagram lacks {name}")
-    require("<details" in subject.fitted._repr_html_() or "sk-" in subject.fitted._repr_html_(), "no HTML diagram")
+    require(
+        "<details" in subject.fitted._repr_html_() or "sk-" in subject.fitted._repr_html_(), "no HTML diagram"
+    )
 
 
 @check(21, reads_texts)
@@ -90,7 +92,9 @@ def selectors_of_a_column_transformer(subject: Subject) -> None:
         columns = ColumnTransformer([("t", subject.new(), selector), ("n", "passthrough", ["n_links"])])
         subject.refit(columns, _frame(subject, subject.sample.X))
         output = columns.transform(X)
-        require_equal(output.shape, (len(X), subject.expected.reshape(len(X), -1).shape[1] + 1), "shape of the output")
+        require_equal(
+            output.shape, (len(X), subject.expected.reshape(len(X), -1).shape[1] + 1), "shape of the output"
+        )
         texts = np.asarray(output[:, :-1]).reshape(subject.expected.shape).astype(subject.expected.dtype)
         require_close(texts, subject.expected, f"output for the selector {selector!r}", tolerance=1e-6)
 
@@ -103,7 +107,12 @@ def pairs_in_a_column_transformer(subject: Subject) -> None:
     output = subject.refit(columns, X).transform(X)
     pairs = list(zip(X["subject"], X["body"], strict=True))
     expected = subject.read(subject.fit(pairs), pairs)
-    require_close(np.asarray(output).reshape(expected.shape).astype(expected.dtype), expected, "output of two columns", tolerance=1e-6)
+    require_close(
+        np.asarray(output).reshape(expected.shape).astype(expected.dtype),
+        expected,
+        "output of two columns",
+        tolerance=1e-6,
+    )
 
 
 @check(21, transforms, reads_texts, offers("get_feature_names_out"))
@@ -129,10 +138,16 @@ def pandas_and_polars_output(subject: Subject) -> None:
             continue
         alone = subject.new().set_output(transform=container)
         output = subject.refit(alone, X["body"]).transform(X_new["body"])
-        require_equal(list(output.columns), list(alone.get_feature_names_out()), f"columns of a {container} frame")
+        require_equal(
+            list(output.columns), list(alone.get_feature_names_out()), f"columns of a {container} frame"
+        )
         columns = ColumnTransformer([("t", subject.new(), "body"), ("n", "passthrough", ["n_links"])])
         joined = subject.refit(columns.set_output(transform=container), X).transform(X_new)
-        require_equal(list(joined.columns), list(columns.get_feature_names_out()), f"columns of a joined {container} frame")
+        require_equal(
+            list(joined.columns),
+            list(columns.get_feature_names_out()),
+            f"columns of a joined {container} frame",
+        )
         require_equal(list(joined.columns)[:-1], [f"t__{name}" for name in output.columns], "prefixed names")
         if container == "pandas":
             for frame in (output, joined):
@@ -175,7 +190,12 @@ def features_for_a_linear_model(subject: Subject) -> None:
     model = make_pipeline(subject.new(), LogisticRegression(max_iter=1000)).fit(subject.sample.X, y)
     alone = LogisticRegression(max_iter=1000).fit(subject.fitted.transform(subject.sample.X), y)
     probability = alone.predict_proba(subject.expected)
-    require_close(model.predict_proba(subject.sample.X_new), probability, "probabilities of the pipeline", tolerance=1e-6)
+    require_close(
+        model.predict_proba(subject.sample.X_new),
+        probability,
+        "probabilities of the pipeline",
+        tolerance=1e-6,
+    )
 
 
 def column_of(X: list[Any]) -> np.ndarray[Any, Any]:

@@ -94,8 +94,15 @@ def one_row_a_document(subject: Subject) -> None:
         require_equal(len(output), len(X), "rows")
         if subject.classifies:
             predicted = subject.fitted.predict(X)
-            require_equal(predicted, subject.fitted.classes_[output.argmax(axis=1)], "predictions of long documents")
-    require_close(output[1 : 1 + len(subject.expected)], subject.expected, "rows beside long documents", tolerance=TOLERANCE)
+            require_equal(
+                predicted, subject.fitted.classes_[output.argmax(axis=1)], "predictions of long documents"
+            )
+    require_close(
+        output[1 : 1 + len(subject.expected)],
+        subject.expected,
+        "rows beside long documents",
+        tolerance=TOLERANCE,
+    )
 
 
 # -- 13. truncation ------------------------------------------------------------------------------------------------
@@ -131,7 +138,9 @@ def truncation_keeps_what_it_says(subject: Subject) -> None:
             base, *changed = subject.read(fitted, X)
         for word, counts, row in zip(("first", "last", "middle"), (head, tail, False), changed, strict=True):
             compare = require_different if counts else _require_same_row
-            compare(row, base, f"the row of a document whose {word} word differs, with truncation={truncation!r}")
+            compare(
+                row, base, f"the row of a document whose {word} word differs, with truncation={truncation!r}"
+            )
 
 
 def _require_same_row(actual: Any, expected: Any, what: str) -> None:
@@ -146,9 +155,12 @@ def a_document_that_just_fits_is_whole(subject: Subject) -> None:
     for n, cut in ((words, False), (words + 1, True)):
         with recorded(TruncationWarning) as messages:
             outputs = [
-                subject.read(subject.fit(truncation=truncation), [_text(n)]) for truncation in ("head", "tail")
+                subject.read(subject.fit(truncation=truncation), [_text(n)])
+                for truncation in ("head", "tail")
             ]
-        require_equal(bool(messages), cut, f"a warning for a document of {_tokens(subject, n)} tokens, limit {longest}")
+        require_equal(
+            bool(messages), cut, f"a warning for a document of {_tokens(subject, n)} tokens, limit {longest}"
+        )
         if not cut:
             require_close(outputs[1], outputs[0], "a document that fits, by truncation", tolerance=TOLERANCE)
 

@@ -63,7 +63,10 @@ def constructor_only_assigns(subject: Subject) -> None:
     names = list(subject.estimator.get_params(deep=False))
     signature = inspect.signature(type(subject.estimator).__init__).parameters.values()
     kinds = {parameter.kind for parameter in signature}
-    require(not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}, "__init__ takes *args or **kwargs")
+    require(
+        not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD},
+        "__init__ takes *args or **kwargs",
+    )
     given = {name: object() for name in names}
     state = vars(type(subject.estimator)(**given))
     for name, value in given.items():
@@ -79,13 +82,20 @@ def models_of_a_grid_differ(subject: Subject) -> None:
     """`set_params(model=...)` then `fit` loads that model, so a grid over two models trains two."""
     models = [str(tiny_checkpoint("roberta")), str(tiny_checkpoint("electra"))]
     grid = GridSearchCV(
-        subject.new(), {"model": models}, scoring=Fingerprint(subject), cv=KFold(2), refit=False, error_score="raise"
+        subject.new(),
+        {"model": models},
+        scoring=Fingerprint(subject),
+        cv=KFold(2),
+        refit=False,
+        error_score="raise",
     )
     subject.refit(grid)
     scores = grid.cv_results_["mean_test_score"]
     require_different(scores[:1], scores[1:], "outputs of two models in one grid")
     again = subject.refit(subject.refit(subject.new(model=models[0])).set_params(model=models[1]))
-    require_equal(subject.read(again), subject.read(subject.fit(model=models[1])), "output after set_params(model=...)")
+    require_equal(
+        subject.read(again), subject.read(subject.fit(model=models[1])), "output after set_params(model=...)"
+    )
 
 
 # -- 3. inheritance ------------------------------------------------------------------------------------------------
@@ -97,7 +107,10 @@ def classifier_mixin_stands_left(subject: Subject) -> None:
     _stands_left(subject, ClassifierMixin)
     require(is_classifier(subject.estimator), "is_classifier is false")
     splitter = check_cv(2, subject.sample.y, classifier=is_classifier(subject.estimator))
-    require(isinstance(splitter, StratifiedKFold), f"cross-validation is by {type(splitter).__name__}, not stratified")
+    require(
+        isinstance(splitter, StratifiedKFold),
+        f"cross-validation is by {type(splitter).__name__}, not stratified",
+    )
 
 
 @check(3, transforms)
@@ -106,13 +119,17 @@ def transformer_mixin_stands_left(subject: Subject) -> None:
     _stands_left(subject, TransformerMixin)
     X, y = subject.sample.X, subject.sample.y
     once = subject.new().fit_transform(X) if y is None else subject.new().fit_transform(X, y)
-    require_equal(np.asarray(once), np.asarray(subject.fitted.transform(X)), "fit_transform against fit, transform")
+    require_equal(
+        np.asarray(once), np.asarray(subject.fitted.transform(X)), "fit_transform against fit, transform"
+    )
 
 
 def _stands_left(subject: Subject, mixin: type) -> None:
     order = type(subject.estimator).__mro__
     require(mixin in order, f"{type(subject.estimator).__name__} does not inherit from {mixin.__name__}")
-    require(order.index(mixin) < order.index(BaseEstimator), f"{mixin.__name__} must stand left of BaseEstimator")
+    require(
+        order.index(mixin) < order.index(BaseEstimator), f"{mixin.__name__} must stand left of BaseEstimator"
+    )
 
 
 # -- 4. randomness -------------------------------------------------------------------------------------------------
@@ -205,7 +222,9 @@ def inputs_are_not_mutated(subject: Subject) -> None:
         copies = copy.deepcopy((documents, targets))
         subject.read(subject.fit(documents, targets), documents)
         for now, before in zip((documents, targets), copies, strict=True):
-            same = now.equals(before) if hasattr(now, "equals") else np.array_equal(now, before) or now is before
+            same = (
+                now.equals(before) if hasattr(now, "equals") else np.array_equal(now, before) or now is before
+            )
             require(same, f"fit or reading changed a {name} that was passed")
 
 

@@ -81,7 +81,9 @@ def read_finest(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
     for method in ("predict_proba", "transform", "predict"):
         if hasattr(fitted, method):
             return np.asarray(getattr(fitted, method)(X))
-    raise TypeError(f"{type(fitted).__name__} has none of predict_proba, transform, predict; give a Sample with `read`.")
+    raise TypeError(
+        f"{type(fitted).__name__} has none of predict_proba, transform, predict; give a Sample with `read`."
+    )
 
 
 def classification_sample() -> Sample:

@@ -79,4 +79,8 @@ class Fingerprint:
     def __call__(self, estimator: Any, X: Any, y: Any = None) -> float:
         """Return the sum, or a number that depends on the texts."""
         output = np.asarray(self.read(estimator, self.X))
-        return float(np.abs(output[:, 0]).sum()) if output.dtype.kind == "f" else float(sum(map(len, output.ravel())))
+        return (
+            float(np.abs(output[:, 0]).sum())
+            if output.dtype.kind == "f"
+            else float(sum(map(len, output.ravel())))
+        )

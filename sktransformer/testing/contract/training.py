@@ -59,7 +59,9 @@ def any_scorer_may_stop(subject: Subject) -> None:
         scores = fitted.history_["valid_score"].to_numpy(dtype=float)
         require(np.isfinite(scores).all(), f"scores of {scoring!r} are not finite: {scores}")
         low, high = (-np.inf, 0.0) if scoring == "neg_log_loss" else (0.0, 1.0)
-        require(((scores >= low) & (scores <= high)).all(), f"scores of {scoring!r} are out of range: {scores}")
+        require(
+            ((scores >= low) & (scores <= high)).all(), f"scores of {scoring!r} are out of range: {scores}"
+        )
     with require_raises(ValueError, "accuracyy"):
         subject.fit(early_stopping=True, scoring="accuracyy")
 
@@ -71,7 +73,10 @@ def warm_start_goes_on(subject: Subject) -> None:
     require_equal(subject.read(fitted), subject.expected, "the first fit with warm_start=True")
     epochs = len(fitted.history_)
     subject.refit(fitted)
-    require(not np.array_equal(subject.read(fitted), subject.expected), "a second fit with warm_start=True did nothing")
+    require(
+        not np.array_equal(subject.read(fitted), subject.expected),
+        "a second fit with warm_start=True did nothing",
+    )
     require_equal(fitted.history_["epoch"].tolist(), list(range(1, 2 * epochs + 1)), "epochs in history_")
     with require_raises(ValueError, "warm_start"):
         subject.refit(fitted, y=[f"{label}2" for label in subject.sample.y or []])
@@ -103,7 +108,9 @@ def loss_that_is_no_number_stops(subject: Subject) -> None:
     with require_raises(NotFittedError):
         check_is_fitted(estimator)
     again = subject.refit(estimator.set_params(**subject.estimator.get_params(deep=False)))
-    require_close(subject.read(again), subject.expected, "output of a fit after one that failed", tolerance=0.0)
+    require_close(
+        subject.read(again), subject.expected, "output of a fit after one that failed", tolerance=0.0
+    )
 
 
 @check(20, has("learning_rate", "max_epochs", "batch_size", "warmup_ratio"))
