@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import sys
+import warnings
 from collections.abc import Iterable
-from types import ModuleType
+from types import FrameType, ModuleType
 
 __all__ = [
     "CheckpointCorruptError",
@@ -23,9 +25,12 @@ __all__ = [
     "WrongTaskError",
     "did_you_mean",
     "optional_import",
+    "warn_user",
 ]
 
 DISTRIBUTION = "sktransformer-text"
+# Packages whose frames are none of the user's.
+INTERNAL = frozenset({__name__.partition(".")[0], "sklearn", "skorch", "torch"})
 
 
 class CheckpointNotFoundError(FileNotFoundError, ValueError):
@@ -153,3 +158,25 @@ def install_line(extra: str) -> str:
     'pip install "sktransformer-text[bundled]"'
     """
     return f'pip install "{DISTRIBUTION}[{extra}]"'
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that points at the line which called into this package.
+
+    Between that line and the fault lie frames of scikit-learn, skorch, torch and this package, a number that changes;
+    Python's filters act on the file and line that a warning names, so these must be the user's.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and what to do about it.
+    category : type of Warning, default=UserWarning
+        Its class.
+    """
+    frame: FrameType | None = sys._getframe()
+    depth = level = 1
+    while frame is not None:
+        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in INTERNAL:
+            level = depth + 1
+        frame, depth = frame.f_back, depth + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -19,7 +19,7 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
-from ..errors import PersistenceError, VersionMismatchWarning
+from ..errors import PersistenceError, VersionMismatchWarning, warn_user
 from .loading import Checkpoint, Head, prepare
 from .quiet import quiet_transformers
 
@@ -102,10 +102,9 @@ def _check(bundle: dict[str, Any]) -> None:
         if bundle["versions"].get(name) != here[name]
     ]
     if different:
-        warnings.warn(
+        warn_user(
             f"the estimator was stored with {', '.join(different)}; predictions may differ.",
             VersionMismatchWarning,
-            stacklevel=4,
         )
 
 

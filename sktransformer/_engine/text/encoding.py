@@ -8,7 +8,6 @@ ids only, and adds special tokens and cuts by itself, in NumPy. Encoding reads, 
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import chain
@@ -17,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import TruncationWarning, did_you_mean
+from ..errors import TruncationWarning, did_you_mean, warn_user
 from .documents import Documents
 
 Truncation = Literal["head", "tail", "head_tail"]
@@ -129,7 +128,7 @@ class TextEncoder:
             n_cut = sum(len(a) + len(b) > room for a, b in zip(first, second, strict=True))
             encoded = _assemble(template, kept, others, n_cut)
         if warn:
-            warn_cut(encoded.n_cut, encoded.n_documents, cut, stacklevel=6)
+            warn_cut(encoded.n_cut, encoded.n_documents, cut)
         return encoded
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
@@ -232,12 +231,11 @@ def _segments(template: Template, first: list[IntArray], second: list[IntArray])
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int8)
 
 
-def warn_cut(n_cut: int, n_documents: int, cut: Cut, *, stacklevel: int = 4) -> None:
+def warn_cut(n_cut: int, n_documents: int, cut: Cut) -> None:
     """Say once how many documents were cut, if any."""
     if n_cut:
-        warnings.warn(
+        warn_user(
             f"{n_cut} of {n_documents} documents are longer than {cut.max_length} tokens and were cut "
             f"(truncation={cut.truncation!r}).",
             TruncationWarning,
-            stacklevel=stacklevel,
         )

@@ -115,7 +115,8 @@ def _checkpoint_activations(model: PreTrainedModel, *, on: bool) -> None:
     """Compute layers anew in the backward pass; Transformers 5.24 calls this activation checkpointing."""
     if on and not model.supports_gradient_checkpointing:
         raise ValueError(
-            f"gradient_checkpointing=True, but Transformers can't do it for {model.config.model_type} models; pass False."
+            f"gradient_checkpointing=True, but Transformers can't do it for {model.config.model_type} models; "
+            f"pass False."
         )
     name = "enable" if on else "disable"
     switch = getattr(model, f"activation_checkpointing_{name}", None)
