@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import difflib
 import importlib
-import sys
+import inspect
 import warnings
 from collections.abc import Iterable
-from types import FrameType, ModuleType
+from types import ModuleType
 
 __all__ = [
     "CheckpointCorruptError",
@@ -29,8 +29,8 @@ __all__ = [
 ]
 
 DISTRIBUTION = "sktransformer-text"
-# Packages whose frames are none of the user's.
-INTERNAL = frozenset({__name__.partition(".")[0], "sklearn", "skorch", "torch"})
+# Packages through which a user's call runs down to where a warning is raised.
+BETWEEN = frozenset({"sktransformer", "sklearn", "skorch", "torch", "joblib", "contextlib"})
 
 
 class CheckpointNotFoundError(FileNotFoundError, ValueError):
@@ -160,23 +160,23 @@ def install_line(extra: str) -> str:
     return f'pip install "{DISTRIBUTION}[{extra}]"'
 
 
-def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
-    """Issue a warning that points at the line which called into this package.
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that led here.
 
-    Between that line and the fault lie frames of scikit-learn, skorch, torch and this package, a number that changes;
-    Python's filters act on the file and line that a warning names, so these must be the user's.
+    How many calls lie between differs with the way in (``fit``, ``predict``, a pipeline, a grid search), so that no
+    fixed ``stacklevel`` is right.
 
     Parameters
     ----------
     message : str
-        What happened, and what to do about it.
-    category : type of Warning, default=UserWarning
+        What happened, and the remedy.
+    category : type of Warning
         Its class.
     """
-    frame: FrameType | None = sys._getframe()
-    depth = level = 1
-    while frame is not None:
-        if str(frame.f_globals.get("__name__", "")).partition(".")[0] in INTERNAL:
-            level = depth + 1
-        frame, depth = frame.f_back, depth + 1
+    level = 2  # the caller of this function
+    frame = inspect.currentframe()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] in BETWEEN:
+        frame = frame.f_back
+        level += 1
     warnings.warn(message, category, stacklevel=level)

@@ -46,7 +46,10 @@ def held_out(
             "pass more rows or early_stopping=False."
         )
     if alone:
-        warn_user(f"{len(alone)} class(es) with a single member stay out of validation: {', '.join(alone)}.")
+        warn_user(
+            f"{len(alone)} class(es) with a single member stay out of validation: {', '.join(alone)}.",
+            UserWarning,
+        )
     return np.setdiff1d(np.arange(len(labels)), validation), validation
 
 

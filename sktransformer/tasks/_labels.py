@@ -66,7 +66,7 @@ def as_labels(y: Any, name: str = "y") -> Labels:
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-            f"{classes[0]!r}"
+            f"{classes.tolist()[0]!r}"
         )
     return Labels("single", classes, torch.from_numpy(index), index.astype(np.int64), values)
 

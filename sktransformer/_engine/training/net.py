@@ -26,7 +26,7 @@ SMALLEST_BUDGET = 16  # tokens; below it memory is short for another reason than
 GPU_CHECK_EVERY = 50  # steps between two looks at the losses: each look waits for the device
 
 
-class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
+class MicroBatchNet(skorch.NeuralNet):
     """One model, one objective, one collator; see the module's docstring.
 
     Parameters
@@ -192,8 +192,8 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
     def run(self, data: TrainingData) -> None:
         """Train for `max_epochs`.
 
-        skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as skorch's
-        EarlyStopping does) ends the run; the user's Ctrl-C goes on up.
+        skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as
+        skorch's EarlyStopping does) ends the run; the user's Ctrl-C goes on up.
         """
         self.initialize()
         self.warned_ = False
