@@ -50,7 +50,9 @@ def require_different(left: Any, right: Any, what: str, *, least: float = 1e-6) 
 
 
 @contextmanager
-def require_raises(kind: type[BaseException] | tuple[type[BaseException], ...], *needles: str) -> Iterator[None]:
+def require_raises(
+    kind: type[BaseException] | tuple[type[BaseException], ...], *needles: str
+) -> Iterator[None]:
     """Raise unless the block raises `kind` with all `needles` in its message, letter case aside."""
     names = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
     try:
@@ -71,4 +73,8 @@ def recorded(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield messages
-    messages += [str(one.message) for one in caught if issubclass(one.category, category) and not issubclass(one.category, but)]
+    messages += [
+        str(one.message)
+        for one in caught
+        if issubclass(one.category, category) and not issubclass(one.category, but)
+    ]

@@ -54,14 +54,21 @@ def cross_validation(subject: Subject) -> None:
     """`cross_val_predict` and `cross_validate` give what fits on the folds give by hand."""
     X, y = _train(subject)
     crossed = cross_val_predict(subject.new(), X, y, cv=FOLDS, method="predict_proba")
-    scores = cross_validate(subject.new(), X, y, cv=FOLDS, error_score="raise", scoring=("accuracy", "f1_macro", "neg_log_loss"))
+    scores = cross_validate(
+        subject.new(), X, y, cv=FOLDS, error_score="raise", scoring=("accuracy", "f1_macro", "neg_log_loss")
+    )
     for i, (training, test) in enumerate(FOLDS.split(X, y)):
         fold = subject.new().fit(_take(X, training), y[training])
-        require_close(crossed[test], fold.predict_proba(_take(X, test)), f"probabilities of fold {i}", tolerance=1e-6)
+        require_close(
+            crossed[test], fold.predict_proba(_take(X, test)), f"probabilities of fold {i}", tolerance=1e-6
+        )
         accuracy = accuracy_score(y[test], fold.predict(_take(X, test)))
         require_equal(float(scores["test_accuracy"][i]), float(accuracy), f"accuracy of fold {i}")
         require_equal(float(fold.score(_take(X, test), y[test])), float(accuracy), f"score of fold {i}")
-    require(np.isfinite(scores["test_f1_macro"]).all() and np.isfinite(scores["test_neg_log_loss"]).all(), "NaN scores")
+    require(
+        np.isfinite(scores["test_f1_macro"]).all() and np.isfinite(scores["test_neg_log_loss"]).all(),
+        "NaN scores",
+    )
 
 
 @check(21, classifies)
@@ -70,11 +77,17 @@ def halving_search(subject: Subject) -> None:
     X, y = _train(subject)
     grid = {"batch_size": [4, 8]} if has("batch_size")(subject) else {}
     search = HalvingGridSearchCV(
-        subject.new(), grid, cv=FOLDS, min_resources=9, random_state=0, scoring="neg_log_loss", error_score="raise"
+        subject.new(),
+        grid,
+        cv=FOLDS,
+        min_resources=9,
+        random_state=0,
+        scoring="neg_log_loss",
+        error_score="raise",
     ).fit(X, y)
     require(np.isfinite(search.cv_results_["mean_test_score"]).all(), "scores that are not finite")
     alone = subject.read(subject.fit(**search.best_params_))
-    require_equal(subject.read(search.best_estimator_), alone, "output of the refitted winner")
+    subject.same(subject.read(search.best_estimator_), "output of the refitted winner", alone)
 
 
 @check(21, classifies)
@@ -99,18 +112,23 @@ def calibration(subject: Subject) -> None:
     require_equal(calibrated.classes_.tolist(), subject.fitted.classes_.tolist(), "classes_")
     kept = CalibratedClassifierCV(FrozenEstimator(subject.fitted), cv=FOLDS).fit(X, y)
     _require_distribution(kept.predict_proba(subject.sample.X_new), 3, "probabilities of a frozen one")
-    require_equal(subject.read(subject.fitted), subject.expected, "output of the frozen estimator")
+    subject.same(subject.read(subject.fitted), "output of the frozen estimator")
 
 
 @check(21, classifies, offers("predict_proba"))
 def soft_voting(subject: Subject) -> None:
     """VotingClassifier gives the mean of its members' probabilities, in the order of the labels."""
     X, y = _train(subject)
-    members = [("a", subject.new()), ("b", subject.new(random_state=7) if has("random_state")(subject) else subject.new())]
+    members = [
+        ("a", subject.new()),
+        ("b", subject.new(random_state=7) if has("random_state")(subject) else subject.new()),
+    ]
     vote = VotingClassifier(members, voting="soft").fit(X, y)
     mean = np.mean([subject.read(clone(member).fit(X, y)) for _, member in members], axis=0)
     require_close(vote.predict_proba(subject.sample.X_new), mean, "probabilities of the vote", tolerance=1e-6)
-    require_equal(vote.predict(subject.sample.X_new), vote.classes_[mean.argmax(axis=1)], "labels of the vote")
+    require_equal(
+        vote.predict(subject.sample.X_new), vote.classes_[mean.argmax(axis=1)], "labels of the vote"
+    )
 
 
 @check(21, classifies, offers("predict_proba"))
@@ -121,7 +139,9 @@ def stacking(subject: Subject) -> None:
     features = cross_val_predict(subject.new(), X, y, cv=FOLDS, method="predict_proba")
     final = LogisticRegression().fit(features, y)
     probability = stack.predict_proba(subject.sample.X_new)
-    require_close(probability, final.predict_proba(subject.expected), "probabilities of the stack", tolerance=1e-5)
+    require_close(
+        probability, final.predict_proba(subject.expected), "probabilities of the stack", tolerance=1e-5
+    )
 
 
 @check(21, classifies)
@@ -129,7 +149,10 @@ def one_versus_rest(subject: Subject) -> None:
     """OneVsRestClassifier trains one of it a class, each as the same classifier on that class against the others."""
     X, y = _train(subject)
     model = OneVsRestClassifier(subject.new()).fit(X, y)
-    columns = [subject.new().fit(X, (y == label).astype(int)).predict_proba(subject.sample.X_new)[:, 1] for label in model.classes_]
+    columns = [
+        subject.new().fit(X, (y == label).astype(int)).predict_proba(subject.sample.X_new)[:, 1]
+        for label in model.classes_
+    ]
     stacked = np.column_stack(columns)
     stacked /= stacked.sum(axis=1, keepdims=True)
     require_close(model.predict_proba(subject.sample.X_new), stacked, "probabilities", tolerance=1e-5)
@@ -157,7 +180,10 @@ def permutation_of_a_column(subject: Subject) -> None:
     require_equal(result.importances.shape, (1, 3), "shape of the importances")
     # against its own predictions the estimator is always right, so shuffling can only cost
     require((result.importances >= 0).all(), f"negative importances: {result.importances}")
-    require(len(set(fitted.predict(column))) == 1 or result.importances.max() > 0, "shuffling the texts changes nothing")
+    require(
+        len(set(fitted.predict(column))) == 1 or result.importances.max() > 0,
+        "shuffling the texts changes nothing",
+    )
 
 
 @check(21, classifies)
@@ -189,13 +215,13 @@ def sample_weight_is_routed(subject: Subject) -> None:
     name = type(subject.estimator).__name__.lower()
     with _routing(False):
         pipeline = make_pipeline(subject.new()).fit(X, y, **{f"{name}__sample_weight": weights})
-        require_equal(subject.read(pipeline), expected, "output of a pipeline without routing")
+        subject.same(subject.read(pipeline), "output of a pipeline without routing", expected)
     with _routing(True):
         asking = subject.new().set_fit_request(sample_weight=True)
         if hasattr(asking, "set_score_request"):
             asking.set_score_request(sample_weight=False)
         pipeline = make_pipeline(asking).fit(X, y, sample_weight=weights)
-        require_equal(subject.read(pipeline), expected, "output of a pipeline with routing")
+        subject.same(subject.read(pipeline), "output of a pipeline with routing", expected)
         if subject.classifies:
             _require_routed_by_folds(subject, pipeline, X, y, weights)
 
@@ -206,4 +232,9 @@ def _require_routed_by_folds(subject: Subject, pipeline: Any, X: list[Any], y: A
     )
     for training, test in FOLDS.split(X, y):
         fold = subject.new().fit(_take(X, training), y[training], sample_weight=weights[training])
-        require_close(crossed[test], fold.predict_proba(_take(X, test)), "probabilities of a weighted fold", tolerance=1e-6)
+        require_close(
+            crossed[test],
+            fold.predict_proba(_take(X, test)),
+            "probabilities of a weighted fold",
+            tolerance=1e-6,
+        )

@@ -22,7 +22,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
-HIDDEN = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "TOKENIZERS_PARALLELISM", "TQDM_DISABLE", "PYTHONWARNINGS")
+HIDDEN = (
+    "HF_HUB_OFFLINE",
+    "TRANSFORMERS_OFFLINE",
+    "TOKENIZERS_PARALLELISM",
+    "TQDM_DISABLE",
+    "PYTHONWARNINGS",
+)
 NETWORK = ("socket.connect", "socket.getaddrinfo", "socket.sendto")
 PROCESSES = ("os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "subprocess.Popen")
 ENVIRONMENT = ("os.putenv", "os.unsetenv")
@@ -49,7 +55,8 @@ def ask(files: dict[str, bytes], timeout: float = 300.0) -> dict[str, Any]:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)
         room = _open()
-        assert room.stdin is not None and room.stdout is not None  # noqa: S101 - both are pipes
+        assert room.stdin is not None  # both are pipes
+        assert room.stdout is not None
         room.stdin.write(json.dumps(folder) + "\n")
         room.stdin.flush()
         if not room.stdout.readline():
@@ -126,9 +133,9 @@ def _work(folder: Path, events: list[tuple[str, str]]) -> dict[str, Any]:
     Returns
     -------
     dict
-        "outputs": by file, what the stored estimators gave; "again": what a new fit gave; "printed", "logged", "warned":
-        everything said meanwhile, and at a fork; "written": files in the current folder; "events": attempts to reach the
-        network, to start processes or to change the environment.
+        "outputs": by file, what the stored estimators gave; "again": what a new fit gave; "printed", "logged",
+        "warned": everything said meanwhile, and at a fork; "written": files in the current folder; "events": attempts
+        to reach the network, to start processes or to change the environment; "changed": environment variables.
     """
     from .subject import Subject
 
@@ -150,7 +157,14 @@ def _work(folder: Path, events: list[tuple[str, str]]) -> dict[str, Any]:
         os.chdir(before)
     changed = sorted(name for name, _ in dict(os.environ).items() ^ environment.items())
     written = sorted(path.name for path in here.rglob("*"))
-    return {"outputs": outputs, "again": again, "events": seen, "changed": changed, "written": written, **heard}
+    return {
+        "outputs": outputs,
+        "again": again,
+        "events": seen,
+        "changed": changed,
+        "written": written,
+        **heard,
+    }
 
 
 def _stored(folder: Path) -> list[Path]:

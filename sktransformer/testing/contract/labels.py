@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -50,10 +52,15 @@ def labels_of_any_type(subject: Subject) -> None:
         with _column_vector_allowed():
             fitted = subject.fit(y=y)
         require_equal(fitted.classes_.tolist(), classes, f"classes_ for labels of type {name}")
-        require_equal(subject.read(fitted), subject.expected, f"probabilities for labels of type {name}")
+        subject.same(subject.read(fitted), f"probabilities for labels of type {name}")
         predicted = fitted.predict(subject.sample.X_new)
-        require_equal(predicted.dtype, fitted.classes_.dtype, f"dtype of predictions for labels of type {name}")
-        require(set(predicted.tolist()) <= set(classes), f"predictions outside the classes for labels of type {name}")
+        require_equal(
+            predicted.dtype, fitted.classes_.dtype, f"dtype of predictions for labels of type {name}"
+        )
+        require(
+            set(predicted.tolist()) <= set(classes),
+            f"predictions outside the classes for labels of type {name}",
+        )
 
 
 def _column_vector_allowed() -> Any:
@@ -74,13 +81,15 @@ def two_classes(subject: Subject) -> None:
         outputs.append(fitted.predict_proba(subject.sample.X_new))
         require_equal(outputs[-1].shape, (len(subject.sample.X_new), 2), "shape of predict_proba")
         predicted = fitted.predict(subject.sample.X_new)
-        require_equal(predicted.tolist(), [y[int(p > 0.5)] for p in outputs[-1][:, 1]], "predictions of two classes")
+        require_equal(
+            predicted.tolist(), [y[int(p > 0.5)] for p in outputs[-1][:, 1]], "predictions of two classes"
+        )
         if hasattr(fitted, "decision_function"):
             decision = fitted.decision_function(subject.sample.X_new)
             require_equal(decision.shape, (len(subject.sample.X_new),), "shape of decision_function")
             require_equal(decision > 0, outputs[-1][:, 1] > 0.5, "sign of decision_function")
-    require_equal(outputs[1], outputs[0], "probabilities for 0 and 1 against False and True")
-    require_equal(outputs[2], outputs[0], "probabilities for texts against False and True")
+    subject.same(outputs[1], "probabilities for 0 and 1 against False and True", outputs[0])
+    subject.same(outputs[2], "probabilities for texts against False and True", outputs[0])
 
 
 def _two(subject: Subject, names: list[Any]) -> list[Any]:
@@ -97,8 +106,12 @@ def prediction_is_most_probable_class(subject: Subject) -> None:
         require_equal(probability.dtype, np.dtype(np.float32), "dtype of predict_proba")
         require_equal(probability.shape, (len(X), len(fitted.classes_)), "shape of predict_proba")
         require(((probability >= 0) & (probability <= 1)).all(), "probabilities outside [0, 1]")
-        require_close(probability.sum(axis=1), np.ones(len(X), np.float32), "sums of probabilities", tolerance=1e-5)
-        require_equal(fitted.predict(X), fitted.classes_[probability.argmax(axis=1)], "predict against predict_proba")
+        require_close(
+            probability.sum(axis=1), np.ones(len(X), np.float32), "sums of probabilities", tolerance=1e-5
+        )
+        require_equal(
+            fitted.predict(X), fitted.classes_[probability.argmax(axis=1)], "predict against predict_proba"
+        )
         require_equal(fitted.predict(X[:1]), fitted.predict(X)[:1], "the prediction of one document")
         if hasattr(fitted, "decision_function"):
             decision = fitted.decision_function(X)
@@ -142,11 +155,16 @@ def several_labels_a_document(subject: Subject) -> None:
     one_hot[::4, 0] = 1
     for y in (one_hot, pd.DataFrame(one_hot, columns=["a", "b", "c"])):
         fitted = subject.fit(y=y)
-        probability, predicted = fitted.predict_proba(subject.sample.X_new), fitted.predict(subject.sample.X_new)
+        probability, predicted = (
+            fitted.predict_proba(subject.sample.X_new),
+            fitted.predict(subject.sample.X_new),
+        )
         require_equal(probability.shape, (len(subject.sample.X_new), 3), "shape of predict_proba")
         require_equal(probability.dtype, np.dtype(np.float32), "dtype of predict_proba")
         require_equal(predicted, (probability > 0.5).astype(int), "predict against predict_proba")
-        require_different(probability.sum(axis=1), np.ones(len(probability), np.float32), "sums of rows and 1")
+        require_different(
+            probability.sum(axis=1), np.ones(len(probability), np.float32), "sums of rows and 1"
+        )
 
 
 # -- 10. weights ---------------------------------------------------------------------------------------------------
@@ -162,7 +180,9 @@ def class_weight_is_a_sample_weight(subject: Subject) -> None:
         weights = compute_sample_weight(class_weight, y)
         by_class = subject.read(subject.fit(y=y, class_weight=class_weight))
         by_row = subject.read(subject.new().fit(subject.sample.X, y, sample_weight=weights))
-        require_close(by_class, by_row, f"class_weight={class_weight!r} against its sample weights", tolerance=1e-5)
+        require_close(
+            by_class, by_row, f"class_weight={class_weight!r} against its sample weights", tolerance=1e-5
+        )
         require_different(by_class, plain, f"class_weight={class_weight!r} against none")
 
 
@@ -181,7 +201,27 @@ def class_weight_is_of_the_training_fold(subject: Subject) -> None:
     for training, test in folds:
         weights = compute_sample_weight("balanced", y[training])
         fold = subject.new().fit([X[i] for i in training], y[training], sample_weight=weights)
-        require_close(crossed[test], fold.predict_proba([X[i] for i in test]), "probabilities of a fold", tolerance=1e-5)
+        require_close(
+            crossed[test], fold.predict_proba([X[i] for i in test]), "probabilities of a fold", tolerance=1e-5
+        )
+
+
+@check(10, classifies, has("class_weight", "early_stopping", "scoring"), takes("sample_weight"))
+def class_weight_is_of_the_training_part(subject: Subject) -> None:
+    """Documents held out for early stopping do not count in "balanced" either."""
+    y = _uneven(subject)
+    held_out: list[Any] = []
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        held_out[:] = list(y)
+        return 0.0
+
+    stopping = subject.new(early_stopping=True, validation_fraction=0.34, scoring=score)
+    balanced = subject.read(clone(stopping).set_params(class_weight="balanced").fit(subject.sample.X, y))
+    training = Counter(y) - Counter(held_out)
+    weights = [1 / training[label] for label in y]
+    by_row = subject.read(clone(stopping).fit(subject.sample.X, y, sample_weight=weights))
+    require_close(balanced, by_row, '"balanced" against weights of the training part', tolerance=1e-5)
 
 
 @check(10, classifies, has("class_weight"))
@@ -199,16 +239,18 @@ def equal_sample_weights_change_nothing(subject: Subject) -> None:
     X, y = subject.sample.X, subject.sample.y
     for weight in (1.0, 4.0):
         output = subject.read(subject.new().fit(X, y, sample_weight=np.full(len(X), weight)))
-        require_equal(output, subject.expected, f"output with all weights {weight:g}")
+        subject.same(output, f"output with all weights {weight:g}")
     uneven = np.linspace(0.5, 2.0, len(X))
-    once, thrice = (subject.read(subject.new().fit(X, y, sample_weight=uneven * scale)) for scale in (1.0, 3.0))
+    once, thrice = (
+        subject.read(subject.new().fit(X, y, sample_weight=uneven * scale)) for scale in (1.0, 3.0)
+    )
     require_close(once, thrice, "output with weights times 3", tolerance=1e-5)
     require_different(once, subject.expected, "output with uneven weights against equal ones")
 
 
 @check(10, takes("sample_weight"), any_of(has("batch_size", "dropout", "attention_dropout")))
 def zero_weight_drops_a_row(subject: Subject) -> None:
-    """A row of weight zero has no say in the loss: its label does not matter, and leaving it out gives the same model."""
+    """A row of weight zero has no say: its label does not matter, and leaving it out gives the same model."""
     X, y = list(subject.sample.X), list(subject.sample.y or [])
     weights = np.ones(len(X))
     weights[[2, 5]] = 0.0
@@ -218,7 +260,7 @@ def zero_weight_drops_a_row(subject: Subject) -> None:
     for label in (y[0], y[1]):
         other = [label if weight == 0 else kept for kept, weight in zip(y, weights, strict=True)]
         outputs.append(subject.read(whole.fit(X, other, sample_weight=weights)))
-    require_equal(outputs[1], outputs[0], "output when only labels of weight zero differ")
+    subject.same(outputs[1], "output when only labels of weight zero differ", outputs[0])
     kept = [i for i in range(len(X)) if weights[i]]
     dropped = subject.read(whole.fit([X[i] for i in kept], [y[i] for i in kept]))
     require_close(outputs[0], dropped, "weight zero against leaving the row out", tolerance=1e-4)

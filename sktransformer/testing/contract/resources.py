@@ -26,7 +26,9 @@ from .registry import check, has, holds_weights
 from .subject import Fingerprint, Subject
 
 MEBIBYTE = 2**20
-RSS_ALLOWED = 24 * MEBIBYTE  # allocators keep what was freed; a leak of ten models or a hundred calls is counted exactly
+RSS_ALLOWED = (
+    24 * MEBIBYTE
+)  # allocators keep what was freed; a leak of ten models or a hundred calls is counted exactly
 WEIGHTS_FACTOR = 1.1
 FIXED_BYTES = 16 * 1024  # parameters, history, configuration
 
@@ -129,9 +131,11 @@ def stored_estimators_work_on(subject: Subject) -> None:
     once = pickle.loads(pickle.dumps(subject.fitted))
     twice = pickle.loads(pickle.dumps(once))
     require_equal(sorted(vars(twice)), sorted(vars(subject.fitted)), "attributes of a reloaded estimator")
-    require_close(subject.read(twice), subject.expected, "output of an estimator stored twice", tolerance=1e-6)
-    require_equal(subject.read(subject.refit(clone(twice))), subject.expected, "output of a fitted clone of a reloaded one")
-    require_equal(subject.read(subject.refit(once)), subject.expected, "output of a reloaded estimator fitted again")
+    require_close(
+        subject.read(twice), subject.expected, "output of an estimator stored twice", tolerance=1e-6
+    )
+    subject.same(subject.read(subject.refit(clone(twice))), "output of a fitted clone of a reloaded one")
+    subject.same(subject.read(subject.refit(once)), "output of a reloaded estimator fitted again")
 
 
 @check(16)
@@ -139,7 +143,7 @@ def storing_changes_nothing(subject: Subject) -> None:
     """Storing leaves the estimator as it was, and two files of one estimator are equal."""
     fitted = subject.fit()
     first = pickle.dumps(fitted)
-    require_equal(subject.read(fitted), subject.expected, "output after storing")
+    subject.same(subject.read(fitted), "output after storing")
     require(first == pickle.dumps(fitted), "two pickles of one estimator differ")
 
 
@@ -170,10 +174,12 @@ def files_tell_their_versions(subject: Subject) -> None:
         newer.__setstate__({**state, "bundle_": {**bundle, "format": bundle["format"] + 1}})
     older = clone(subject.fitted)
     with recorded(VersionMismatchWarning) as messages:
-        older.__setstate__({**state, "bundle_": {**bundle, "versions": {**bundle["versions"], "torch": "2.0.0"}}})
+        older.__setstate__(
+            {**state, "bundle_": {**bundle, "versions": {**bundle["versions"], "torch": "2.0.0"}}}
+        )
     require_equal(len(messages), 1, f"warnings about versions ({messages})")
     require("torch 2.0.0" in messages[0], f"the warning does not name torch 2.0.0: {messages[0]}")
-    require_equal(subject.read(older), subject.expected, "output of an estimator of another version")
+    subject.same(subject.read(older), "output of an estimator of another version")
 
 
 # -- 17. noise -----------------------------------------------------------------------------------------------------
@@ -215,7 +221,9 @@ def worker_processes_give_the_same(subject: Subject) -> None:
                     error_score="raise",
                 )
             )
-        noise = [message for message in messages if "memory leak" not in message]  # loky's, when it renews a worker
+        noise = [
+            message for message in messages if "memory leak" not in message
+        ]  # loky's, when it renews a worker
         require(not noise, f"warnings with n_jobs={n_jobs}: {noise}")
     require_close(scores[1], scores[0], "scores with n_jobs=2", tolerance=1e-5)
 
@@ -257,6 +265,9 @@ def device_is_checked(subject: Subject) -> None:
         with require_raises(ValueError, "device"):
             subject.fit(device=device)
     for device in ("cpu", torch.device("cpu")):
-        require_close(subject.read(subject.fit(device=device)), subject.expected, f"output on {device!r}", tolerance=1e-5)
-
-
+        require_close(
+            subject.read(subject.fit(device=device)),
+            subject.expected,
+            f"output on {device!r}",
+            tolerance=1e-5,
+        )
