@@ -1,1 +1,67 @@
-"""."""
+"""Transformers as scikit-learn estimators.
+
+Every public name can be imported from here. A name is looked up when it is first used, so that
+importing the package loads neither torch nor transformers, and an e-mail cleaner or a baseline never does.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from ._engine.version import __version__
+
+if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__getattr__` finds
+    from .baselines import tfidf_svm
+    from .datasets import load_french_emails
+    from .email import EmailCleaner
+    from .tasks.classification import TransformerClassifier
+    from .tasks.embedding import TransformerEmbedder
+    from .testing import check_text_estimator
+
+# Public name -> the room it lives in. A new name goes here, into `__all__` and into the block above, sorted.
+_ROOMS = {
+    "EmailCleaner": "email",
+    "TransformerClassifier": "tasks.classification",
+    "TransformerEmbedder": "tasks.embedding",
+    "check_text_estimator": "testing",
+    "load_french_emails": "datasets",
+    "tfidf_svm": "baselines",
+}
+# `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
+_DOORS = frozenset({"baselines", "datasets", "email", "tasks", "testing"})
+
+__all__ = [
+    "EmailCleaner",
+    "TransformerClassifier",
+    "TransformerEmbedder",
+    "__version__",
+    "check_text_estimator",
+    "load_french_emails",
+    "tfidf_svm",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the room of `name` on first use (PEP 562); afterwards the name is an ordinary attribute."""
+    if name in _ROOMS:
+        value = getattr(import_module(f".{_ROOMS[name]}", __name__), name)
+    elif name in _DOORS:
+        value = import_module(f".{name}", __name__)
+    else:
+        raise AttributeError(_unknown(name))
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """List the public names as well as those already loaded, for tab completion."""
+    return sorted({*globals(), *__all__, *_DOORS})
+
+
+def _unknown(name: str) -> str:
+    """Say that there is no such name, and which one was probably meant."""
+    from difflib import get_close_matches  # 2 ms that only an error pays for
+
+    message = f"module {__name__!r} has no attribute {name!r}"
+    near = {known.lower(): known for known in (*_ROOMS, *_DOORS)}
+    close = get_close_matches(name.lower(), near, n=1)
+    return f"{message}; did you mean {near[close[0]]!r}?" if close else message

@@ -1,1 +1,1 @@
-"""."""
+"""The estimators, one task a file."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import torch
 from transformers import PreTrainedModel
 
 from ..text.batches import Batch
+from .forward import Reader
 
 POOLINGS = ("mean", "cls")
 
@@ -17,7 +16,9 @@ def mean(hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
     if batch.packed is not None:
         layout = batch.packed
         owner = torch.repeat_interleave(
-            torch.arange(len(batch), device=hidden.device), layout.bounds.diff().long(), output_size=hidden.shape[1]
+            torch.arange(len(batch), device=hidden.device),
+            layout.bounds.diff().long(),
+            output_size=hidden.shape[1],
         )
         total = torch.zeros(len(batch), hidden.shape[-1], device=hidden.device, dtype=torch.float32)
         total.index_add_(0, owner, hidden[0].float())
@@ -33,7 +34,7 @@ def cls(hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
     return hidden[0].index_select(0, batch.packed.starts) if batch.packed is not None else hidden[:, 0]
 
 
-def reader(pooling: str) -> Callable[[PreTrainedModel, Batch], torch.Tensor]:
+def reader(pooling: str) -> Reader:
     """Return the function that runs a model and pools its last hidden states."""
     pool = {"mean": mean, "cls": cls}[pooling]
 

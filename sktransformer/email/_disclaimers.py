@@ -1,0 +1,126 @@
+"""Legal notices below a message, and the warnings that gateways put above it."""
+
+import re
+
+from ._page import BODY, DISCLAIMER, SIGNATURE, Page, is_rule
+from ._patterns import alternatives, compile_any
+from ._tables import collect
+
+_LEAD = r"[\W_]{0,6}"
+_NOTICE = compile_any(collect("notice_patterns"), prefix=_LEAD)
+_LEGAL_OPENING = compile_any(collect("legal_openings"), prefix=_LEAD)
+_CORE = re.compile(alternatives(collect("legal_core")))
+_STEMS = re.compile(alternatives(collect("legal_stems")))
+_BANNER = compile_any(collect("banner_patterns"))
+_BANNER_OPENING = re.compile(
+    r"[\W_]{0,6}(?:attention|caution|warning|avertissement|prudence|\[?externe?l?\b)"
+)
+
+# A notice is read up to this many lines when the words that give it away are counted.
+_LONGEST_NOTICE = 12
+_BANNER_PARAGRAPHS = 2
+_SHORTEST_CONTENT = 4
+
+
+def label_banners(page: Page, start: int, stop: int) -> None:
+    """Label warnings about outside mail in the first paragraphs."""
+    paragraphs = 0
+    banner = False
+    for line in range(start, stop):
+        if page.gaps[line]:
+            paragraphs += 1
+            banner = False
+        if paragraphs > _BANNER_PARAGRAPHS:
+            return
+        low = page.lows[line]
+        if page.kinds[line] != BODY:
+            continue
+        opens = bool(_BANNER_OPENING.match(low))
+        found = bool(_BANNER.search(low)) and (opens or banner or low[0] == "[" or _is_tip(low))
+        wraps = (
+            opens
+            and line + 1 < stop
+            and not page.gaps[line + 1]
+            and bool(_BANNER.search(page.lows[line + 1]))
+        )
+        if found or wraps:
+            page.kinds[line] = DISCLAIMER
+            banner = True
+
+
+def label_disclaimers(page: Page, start: int, stop: int, *, content_above: bool) -> None:
+    """Label legal notices that stand below some body text.
+
+    Parameters
+    ----------
+    page : Page
+        The mail.
+    start, stop : int
+        The lines to look at.
+    content_above : bool
+        Whether body text stands above `start`; without any, the notice may be all there is to the mail.
+    """
+    follows_notice = False
+    line = start
+    while line < stop:
+        if page.kinds[line] != BODY:
+            line += 1
+            continue
+        end = _paragraph_end(page, line, stop)
+        if content_above and _is_notice(page, line, end, follows_notice):
+            page.mark(line, end, DISCLAIMER)
+            follows_notice = True
+            line = end
+            continue
+        if not is_rule(page.lows[line]):
+            # "Bonjour," alone is no message that a notice could stand below.
+            content_above = content_above or len(page.lows[line].split(None, 4)) >= _SHORTEST_CONTENT
+            follows_notice = False
+        line += 1
+
+
+def label_trailing_notices(page: Page, start: int, stop: int) -> None:
+    """Label legal notices right below a signature: little else stands there, so fewer words prove it."""
+    line = start + 1
+    while line < stop:
+        if (
+            page.kinds[line] != BODY
+            or not page.gaps[line]
+            or page.kinds[line - 1] not in (SIGNATURE, DISCLAIMER)
+        ):
+            line += 1
+            continue
+        end = _paragraph_end(page, line, stop)
+        core, stems = _count(page, line, end)
+        if (core and core + stems >= 2) or stems >= 3:
+            page.mark(line, end, DISCLAIMER)
+        line = end
+
+
+def _is_notice(page: Page, line: int, end: int, follows_notice: bool) -> bool:
+    low = page.lows[line]
+    if _NOTICE.match(low):
+        return True
+    continues = follows_notice and page.gaps[line]
+    if not continues and not _LEGAL_OPENING.match(low):
+        return False
+    core, stems = _count(page, line, end)
+    return core >= 2 or (core == 1 and stems >= (1 if continues else 2))
+
+
+def _count(page: Page, line: int, end: int) -> tuple[int, int]:
+    """How many different core words and other stems of legal notices the lines hold."""
+    words = " ".join(page.lows[line:end])
+    return len(set(_CORE.findall(words))), len(set(_STEMS.findall(words)))
+
+
+def _paragraph_end(page: Page, line: int, stop: int) -> int:
+    end = line + 1
+    while end < min(stop, line + _LONGEST_NOTICE) and not page.gaps[end] and page.kinds[end] == BODY:
+        end += 1
+    return end
+
+
+def _is_tip(low: str) -> bool:
+    """Outlook's hint about senders that write for the first time needs no word of warning in front."""
+    return "don't often get" in low or "pas souvent" in low

@@ -1,0 +1,156 @@
+"""What users pass as `y` of a classifier: one label a row, several, or a distribution over classes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+LabelKind = Literal["single", "multilabel", "soft"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Targets of a classifier.
+
+    `targets` are class indices (n,) for "single", else floats (n, C); `index` (n,) is the class that stands for a row
+    where one is needed (the split into training and validation).
+    """
+
+    kind: LabelKind
+    classes: npt.NDArray[Any]
+    targets: torch.Tensor
+    index: npt.NDArray[np.int64]
+    original: npt.NDArray[Any]
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Labels:
+        """Return the labels of `rows`, over the same classes."""
+        return Labels(
+            self.kind,
+            self.classes,
+            self.targets[torch.from_numpy(rows)],
+            self.index[rows],
+            self.original[rows],
+        )
+
+
+def as_labels(y: Any, name: str = "y") -> Labels:
+    """Read `y`.
+
+    Raises
+    ------
+    ValueError
+        For missing labels, continuous targets, a single class, distributions that do not sum to 1.
+    """
+    if y is None:
+        raise ValueError("requires y to be passed, but the target y is None; pass one label a document.")
+    array = _as_array(y)
+    if array.ndim == 2 and array.shape[1] > 1:
+        return _two_dimensional(array, getattr(y, "columns", None), name)
+    values = column_or_1d(array, warn=True)
+    _require_present(values, name)
+    if values.dtype.kind == "O" and not any(isinstance(value, str) for value in values):
+        values = np.asarray(
+            values.tolist()
+        )  # numbers in an object array, which scikit-learn takes for no labels
+    if values.dtype.kind == "f":
+        assert_all_finite(values, input_name=name)
+    check_classification_targets(values)
+    classes, index = np.unique(values, return_inverse=True)
+    if len(classes) < 2:
+        raise ValueError(
+            "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
+            f"{classes.tolist()[0]!r}"
+        )
+    return Labels("single", classes, torch.from_numpy(index), index.astype(np.int64), values)
+
+
+def _as_array(y: Any) -> npt.NDArray[Any]:
+    if hasattr(y, "to_numpy"):  # pandas and polars, whose extension types NumPy does not know
+        y = y.to_numpy()
+    array = np.asarray(y) if not isinstance(y, list) else _from_list(y)
+    return array.astype(object) if array.dtype.kind == "T" else array
+
+
+def _from_list(y: list[Any]) -> npt.NDArray[Any]:
+    """Turn a list into an array without letting NumPy turn None or numbers into texts."""
+    if any(isinstance(value, str) for value in y) and not all(isinstance(value, str) for value in y):
+        return np.array(y, dtype=object)
+    return np.asarray(y)
+
+
+def _require_present(values: npt.NDArray[Any], name: str) -> None:
+    if values.dtype.kind != "O":
+        return
+    absent = np.flatnonzero(pd.isna(values))
+    if len(absent):
+        listed = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
+        raise ValueError(
+            f"{name} has {len(absent)} missing label(s), NaN or None, in row(s) {listed}; drop those rows."
+        )
+    kinds = sorted({type(value).__name__ for value in values})
+    if len(kinds) > 1 and "str" in kinds:
+        raise TypeError(f"{name} mixes labels of type {' and '.join(kinds)}; make them one type.")
+
+
+def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels:
+    if array.dtype.kind == "O":
+        array = array.astype(np.float64)
+    assert_all_finite(array, input_name=name)
+    classes = np.arange(array.shape[1]) if columns is None else np.asarray(list(columns), dtype=object)
+    targets = torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
+    if type_of_target(array) == "multilabel-indicator":
+        return Labels(
+            "multilabel", classes, targets, np.zeros(len(array), dtype=np.int64), array.astype(np.int64)
+        )
+    sums = array.sum(axis=1)
+    if (array < 0).any() or np.abs(sums - 1).max(initial=0.0) > 1e-3:
+        row = int(np.argmax(np.abs(sums - 1) + (array < 0).any(axis=1)))
+        raise ValueError(
+            f"{name} is 2-D, so it must be a 0/1 indicator matrix (multilabel) or one distribution over classes a row "
+            f"(soft labels); row {row} is {array[row].tolist()}, which sums to {sums[row]:g}."
+        )
+    index = array.argmax(axis=1).astype(np.int64)
+    return Labels("soft", classes, targets, index, classes[index])
+
+
+def row_weights(
+    labels: Labels, class_weight: Any, sample_weight: npt.NDArray[np.float64] | None
+) -> npt.NDArray[np.float64] | None:
+    """Multiply sample weights by the weight of each row's class; None when there are neither.
+
+    "balanced" is n / (C n_c), as in scikit-learn's `compute_class_weight`, over the rows given here: the training part.
+    """
+    if class_weight is None:
+        return sample_weight
+    if labels.kind != "single":
+        raise ValueError(
+            f"class_weight={class_weight!r} needs one label a row, but y is {labels.kind}; pass sample_weight instead."
+        )
+    if not isinstance(class_weight, dict) and class_weight != "balanced":
+        raise ValueError(f'class_weight must be None, "balanced" or a dict of classes, got {class_weight!r}.')
+    if isinstance(class_weight, dict):
+        unknown = [key for key in class_weight if key not in set(labels.classes.tolist())]
+        if unknown:
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is not among the classes {labels.classes.tolist()}."
+            )
+    present = np.unique(labels.original)
+    by_class = dict(zip(present.tolist(), _weights(class_weight, present, labels.original), strict=True))
+    weights = np.array([by_class[value] for value in labels.original.tolist()])
+    return weights if sample_weight is None else weights * sample_weight
+
+
+def _weights(
+    class_weight: Any, present: npt.NDArray[Any], original: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    if isinstance(class_weight, dict):
+        return np.array([float(class_weight.get(value, 1.0)) for value in present.tolist()])
+    weights: npt.NDArray[np.float64] = compute_class_weight("balanced", classes=present, y=original)
+    return weights

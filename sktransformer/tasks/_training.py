@@ -1,0 +1,269 @@
+"""What estimators that train share: the parameters of a run, the validation split, and the run itself."""
+
+from __future__ import annotations
+
+import copy
+import os
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import torch
+from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_is_fitted
+
+from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
+from .._engine.checkpoints.sources import resolve
+from .._engine.checkpoints.structure import freeze, max_tokens
+from .._engine.checkpoints.writing import write_checkpoint
+from .._engine.compat import check_columns
+from .._engine.devices import resolve_device, resolve_precision
+from .._engine.text.documents import Documents
+from .._engine.text.encoding import Encoded, TextEncoder
+from .._engine.training.data import TrainingData
+from .._engine.training.fit import TrainingResult, TrainingSettings, train
+from .._engine.training.losses import Objective
+from .._engine.training.schedules import schedule
+from .._engine.validation import check_choice, check_flag, check_number
+from ._base import TransformerEstimator
+from ._holdout import held_out, validation_score
+
+
+class TrainedTransformer(TransformerEstimator):
+    """An estimator whose `fit` trains; not to be used by itself."""
+
+    max_epochs: int
+    batch_size: int
+    learning_rate: float
+    lr_schedule: str
+    warmup_ratio: float
+    weight_decay: float
+    layer_decay: float
+    freeze: Any
+    dropout: float | None
+    attention_dropout: float | None
+    max_grad_norm: float | None
+    early_stopping: bool
+    scoring: Any
+    validation_fraction: float
+    n_iter_no_change: int
+    gradient_checkpointing: bool
+    warm_start: bool
+    callbacks: Any
+    random_state: Any
+    verbose: int
+
+    def _validate_training(self) -> None:
+        """Check the parameters of a training run, before anything is loaded."""
+        self._validate_common()
+        for name in ("max_epochs", "batch_size", "n_iter_no_change"):
+            check_number(name, getattr(self, name), low=1, integer=True)
+        for name in ("learning_rate", "weight_decay"):
+            check_number(name, getattr(self, name), low=0)
+        schedule(self.lr_schedule, 1, self.warmup_ratio)
+        check_number("layer_decay", self.layer_decay, low=0, high=1, open_low=True)
+        check_number(
+            "validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True
+        )
+        if self.max_grad_norm is not None:
+            check_number("max_grad_norm", self.max_grad_norm, low=0, open_low=True)
+        for name in ("dropout", "attention_dropout"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), low=0, high=1, open_high=True)
+        for name in ("early_stopping", "warm_start", "gradient_checkpointing"):
+            check_flag(name, getattr(self, name))
+        if self.freeze is not None and (
+            isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))
+        ):
+            check_choice("freeze", self.freeze, ("embeddings", "all"))
+
+    def _settings(self, device: torch.device, seed: int) -> TrainingSettings:
+        return TrainingSettings(
+            max_epochs=int(self.max_epochs),
+            batch_size=int(self.batch_size),
+            learning_rate=float(self.learning_rate),
+            lr_schedule=self.lr_schedule,
+            warmup_ratio=float(self.warmup_ratio),
+            weight_decay=float(self.weight_decay),
+            layer_decay=float(self.layer_decay),
+            max_grad_norm=self.max_grad_norm,
+            token_budget=self._budget(device, training=True),
+            precision=resolve_precision(self.precision, device),
+            gradient_checkpointing=bool(self.gradient_checkpointing),
+            n_iter_no_change=int(self.n_iter_no_change),
+            seed=seed,
+            verbose=int(self.verbose),
+        )
+
+    def _warm_checkpoint(self) -> Checkpoint | None:
+        """Return a copy of the fitted model to go on from; None without `warm_start` or an earlier fit."""
+        if not (self.warm_start and hasattr(self, "model_")):
+            return None
+        # a copy, so that a failed fit leaves the fitted model as it was
+        return Checkpoint(copy.deepcopy(self.model_), self.tokenizer_, self.packable_)
+
+    def _run(
+        self,
+        checkpoint: Checkpoint,
+        objective: Objective,
+        data: TrainingData,
+        seed: int,
+        score: Callable[[], float] | None,
+    ) -> TrainingResult:
+        device = resolve_device(self.device)
+        checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
+        trainable = [parameter for parameter in checkpoint.model.parameters() if parameter.requires_grad]
+        freeze(checkpoint.model, self.freeze)
+        try:
+            return train(
+                checkpoint.model,
+                objective,
+                data,
+                self._collator(checkpoint, device),
+                self._settings(device, seed),
+                score=score,
+                callbacks=[(f"user_{i}", callback) for i, callback in enumerate(_listed(self.callbacks))],
+            )
+        finally:  # a later warm start may freeze something else
+            for parameter in trainable:
+                parameter.requires_grad_(True)
+
+    def _limit(self, checkpoint: Checkpoint) -> int | None:
+        return max_tokens(checkpoint.model.config, checkpoint.tokenizer)
+
+    def _record_training(self, result: TrainingResult) -> None:
+        """Write what every trained estimator has."""
+        history = pd.DataFrame(result.history)
+        earlier = getattr(self, "history_", None) if self.warm_start else None
+        offset = 0 if earlier is None else len(earlier)  # epochs count on after a warm start
+        history["epoch"] += offset
+        self.history_ = history if earlier is None else pd.concat([earlier, history], ignore_index=True)
+        self.best_epoch_ = result.best_epoch + offset
+        self.n_epochs_ = len(result.history)
+
+    def _split(
+        self, index: npt.NDArray[np.int64], names: npt.NDArray[Any], seed: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the rows to train on and those held out, by the class `index` of each row."""
+        if not self.early_stopping:
+            return np.arange(len(index)), np.zeros(0, dtype=np.int64)
+        return held_out(index, names, self.validation_fraction, seed)
+
+    def _scoring(
+        self,
+        checkpoint: Checkpoint,
+        encoder: TextEncoder,
+        documents: Documents,
+        targets: Any,
+        rows: npt.NDArray[np.int64],
+        encoded: Encoded,
+    ) -> Callable[[], float] | None:
+        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
+        if not len(rows):
+            return None
+        # scorers ask for a fitted estimator: this one shares the weights that are being trained
+        candidate = type(self)(**self.get_params(deep=False))
+        candidate._record_targets(targets)
+        candidate._record_checkpoint(checkpoint, encoder, documents)
+        scorer = self._scorer(candidate)
+        expected = targets.original[rows]
+        return lambda: validation_score(scorer, self.scoring, candidate, encoded, expected)
+
+    def _scorer(self, candidate: Any) -> Any:
+        if self.scoring is None:
+            return self._default_scorer()
+        return check_scoring(candidate, scoring=self.scoring)
+
+    def _record(
+        self,
+        X: Any,
+        documents: Documents,
+        checkpoint: Checkpoint,
+        encoder: TextEncoder,
+        targets: Any,
+        result: TrainingResult,
+    ) -> None:
+        """Write all that was learned, at once: what stands before and after is a whole estimator."""
+        after = self._shadow()
+        check_columns(after, X, documents.width, reset=True)
+        after._record_training(result)
+        after._record_targets(targets)
+        after._record_checkpoint(checkpoint, encoder, documents)
+        self.__dict__ = after.__dict__
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted model and tokenizer as a folder that Transformers' Auto classes load.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist. Labels are written into the config as texts.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        OSError
+            When `folder` is a file, or the disk is full or not writable; the estimator and what stood in `folder` are
+            as before.
+        """
+        check_is_fitted(self, "model_")
+        write_checkpoint(self._fitted_checkpoint(), folder)
+
+    @classmethod
+    def from_pretrained(cls, model: Any, **parameters: Any) -> Self:
+        """Return a fitted estimator from a checkpoint that has a trained head of this task; nothing is trained.
+
+        Parameters
+        ----------
+        model : path or str
+            A folder (for instance one that `save_pretrained` wrote), a hub id or a bundled name.
+        **parameters
+            Parameters of the estimator.
+
+        Returns
+        -------
+        estimator
+            Fitted, of this class.
+
+        Raises
+        ------
+        WrongTaskError
+            When the checkpoint has no trained head of this task.
+        """
+        return cls(model, **parameters)._adopt()
+
+    def _adopt(self) -> Self:
+        """Become fitted with the checkpoint's own head."""
+        self._validate_training()
+        checkpoint = load_checkpoint(
+            resolve(self.model),
+            self._head,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            need_head=True,
+        )
+        self._adopt_head(checkpoint.model.config)
+        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), Documents([]))
+        self.pairs_ = None  # a checkpoint does not say whether it was trained on pairs
+        return self
+
+    # -- what a task says -------------------------------------------------------------------------------------------
+
+    def _record_targets(self, targets: Any) -> None:
+        """Write what was learned from `y`."""
+        raise NotImplementedError
+
+    def _adopt_head(self, config: Any) -> None:
+        """Write what `_record_targets` would, from the config of a checkpoint with a trained head."""
+        raise NotImplementedError
+
+    def _default_scorer(self) -> Any:
+        """Return the scorer of the held-out documents when `scoring` is None."""
+        raise NotImplementedError
+
+
+def _listed(callbacks: Any) -> Sequence[Any]:
+    return () if callbacks is None else list(callbacks)
