@@ -37,7 +37,16 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
 MINILM = "bundled:all-MiniLM-L6-v2"
 E5 = "bundled:multilingual-e5-small"
-PACKAGES = ("torch", "transformers", "tokenizers", "scikit-learn", "skorch", "accelerate", "sentence-transformers", "numpy")
+PACKAGES = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "scikit-learn",
+    "skorch",
+    "accelerate",
+    "sentence-transformers",
+    "numpy",
+)
 
 # -- taking turns -------------------------------------------------------------------------------------------------------
 
@@ -130,7 +139,13 @@ def forward_flops(config: Any, lengths: Sequence[int] | np.ndarray) -> float:
 def matrix_ceiling(dtype: torch.dtype = torch.float32, seconds_each: float = 0.4) -> float:
     """Best rate of a matrix product on the threads in use, in FLOP/s."""
     best = 0.0
-    for m, k, n in [(512, 384, 384), (512, 384, 1536), (1024, 1536, 384), (1024, 1024, 1024), (2048, 768, 3072)]:
+    for m, k, n in [
+        (512, 384, 384),
+        (512, 384, 1536),
+        (1024, 1536, 384),
+        (1024, 1024, 1024),
+        (2048, 768, 3072),
+    ]:
         a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
         end = time.perf_counter() + seconds_each
         while time.perf_counter() < end:
@@ -208,14 +223,18 @@ def arguments(description: str, rounds: int, threads: int = 1) -> argparse.Argum
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rounds", type=int, default=rounds, help="interleaved rounds (%(default)s)")
     parser.add_argument("--threads", type=int, default=threads, help="threads of a process (%(default)s)")
-    parser.add_argument("--quick", action="store_true", help="small work, two rounds: does it run? Not a measurement")
+    parser.add_argument(
+        "--quick", action="store_true", help="small work, two rounds: does it run? Not a measurement"
+    )
     return parser
 
 
 def prepare(options: argparse.Namespace) -> None:
     """Set the threads, and silence what peers say about themselves."""
     torch.set_num_threads(options.threads)
-    warnings.filterwarnings("ignore", module=r"(transformers|skorch|accelerate|sentence_transformers|datasets)\b")
+    warnings.filterwarnings(
+        "ignore", module=r"(transformers|skorch|accelerate|sentence_transformers|datasets)\b"
+    )
     for name in ("transformers", "accelerate", "sentence_transformers", "datasets"):
         logging.getLogger(name).setLevel(logging.ERROR)
     from transformers.utils import logging as transformers_logging
@@ -226,7 +245,9 @@ def prepare(options: argparse.Namespace) -> None:
         options.rounds = min(options.rounds, 2)
 
 
-def write(name: str, options: argparse.Namespace, results: Mapping[str, Any], settings: Mapping[str, Any]) -> Path:
+def write(
+    name: str, options: argparse.Namespace, results: Mapping[str, Any], settings: Mapping[str, Any]
+) -> Path:
     """Write ``results/NAME.json`` (``results/quick/`` for a quick run) with all that a reader needs to judge it."""
     folder = RESULTS / "quick" if options.quick else RESULTS
     folder.mkdir(parents=True, exist_ok=True)
@@ -328,7 +349,9 @@ def classifier_folder(name: str, n_classes: int, **config: Any) -> Iterator[Path
     with tempfile.TemporaryDirectory(prefix="bench-") as made:
         with torch.random.fork_rng():
             torch.manual_seed(0)
-            model = AutoModelForSequenceClassification.from_pretrained(source, num_labels=n_classes, dtype=torch.float32)
+            model = AutoModelForSequenceClassification.from_pretrained(
+                source, num_labels=n_classes, dtype=torch.float32
+            )
         for field, value in config.items():
             setattr(model.config, field, value)
         model.save_pretrained(made)

@@ -44,7 +44,9 @@ def classify(folder: Path, corpus: Corpus, rounds: int) -> dict[str, Any]:
     """Probabilities of `corpus`: ours, and the pipeline's in batches and one by one."""
     from sktransformer import TransformerClassifier
 
-    classifier = TransformerClassifier.from_pretrained(folder, max_length=MAX_LENGTH, device="cpu", precision="float32")
+    classifier = TransformerClassifier.from_pretrained(
+        folder, max_length=MAX_LENGTH, device="cpu", precision="float32"
+    )
     classify = pipeline("text-classification", model=str(folder), device="cpu", top_k=None)
     options = {"truncation": True, "max_length": MAX_LENGTH}
 
@@ -116,7 +118,9 @@ def compared(
     return {
         "documents": len(corpus.texts),
         "tokens": corpus.n_tokens,
-        "milliseconds_per_document": {name: seconds(samples[name], len(corpus.texts) / 1000) for name in runs},
+        "milliseconds_per_document": {
+            name: seconds(samples[name], len(corpus.texts) / 1000) for name in runs
+        },
         "times_faster": {name: ratio(samples[name], samples[first]) for name in others},
         "ceiling_gflops": ceiling.best / 1e9,
         "share_of_ceiling": {name: ceiling.share(flops, samples[name]) for name in runs},
@@ -129,7 +133,10 @@ def main() -> None:
     n_documents = 32 if options.quick else 256
     with classifier_folder(MINILM, len(TOPICS)) as folder:
         corpus = mails(AutoTokenizer.from_pretrained(folder), n_documents, 10)
-        results = {"classify": classify(folder, corpus, options.rounds), "embed": embed(corpus, options.rounds)}
+        results = {
+            "classify": classify(folder, corpus, options.rounds),
+            "embed": embed(corpus, options.rounds),
+        }
     settings = {
         "model": MINILM,
         "max_length": MAX_LENGTH,

@@ -139,7 +139,9 @@ def load(settings: Settings) -> Any:
     )
 
 
-def hf_trainer(corpus: Corpus, settings: Settings, ask: list[str] | None = None, *, sampling: str = "random") -> Run:
+def hf_trainer(
+    corpus: Corpus, settings: Settings, ask: list[str] | None = None, *, sampling: str = "random"
+) -> Run:
     tokenizer = AutoTokenizer.from_pretrained(settings.folder)
     model = load(settings)
     ids = tokenizer(corpus.texts, truncation=True, max_length=MAX_LENGTH)["input_ids"]
@@ -253,9 +255,13 @@ def same_step(folder: Path, tokenizer: Any) -> float:
     corpus = mails(tokenizer, BATCH, 5, median=27, longest=128)
     settings = Settings(folder, epochs=3, attention_dropout=0.0, dropout=0.0, warmup=0.0)
     asked = corpus.texts[:8]
-    difference = float(np.abs(ours(corpus, settings, asked).logits - hf_trainer(corpus, settings, asked).logits).max())
+    difference = float(
+        np.abs(ours(corpus, settings, asked).logits - hf_trainer(corpus, settings, asked).logits).max()
+    )
     if difference > 1e-3:
-        raise SystemExit(f"the competitors train differently: logits differ by {difference:.2g} after three steps")
+        raise SystemExit(
+            f"the competitors train differently: logits differ by {difference:.2g} after three steps"
+        )
     return difference
 
 
@@ -324,7 +330,9 @@ def peak_of(name: str, options: argparse.Namespace) -> None:
 def main() -> None:
     parser = arguments(__doc__ or "", rounds=5)
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
-    parser.add_argument("--sections", nargs="+", default=["steps", "accuracy", "memory"], help="which parts to run")
+    parser.add_argument(
+        "--sections", nargs="+", default=["steps", "accuracy", "memory"], help="which parts to run"
+    )
     options = parser.parse_args()
     if options.peak_of:
         peak_of(options.peak_of, options)
@@ -345,12 +353,27 @@ def main() -> None:
             results["accuracy"] = accuracies(folder, tokenizer, options.quick)
     if "memory" in options.sections:
         results["memory"] = memory(options.quick)
-    write("training", options, results, {
-        "model": MINILM, "batch_size": BATCH, "learning_rate": LEARNING_RATE, "lr_schedule": "linear",
-        "warmup_ratio": WARMUP, "weight_decay": WEIGHT_DECAY, "max_grad_norm": MAX_NORM, "dropout": 0.1,
-        "max_length": MAX_LENGTH, "documents": len(corpus.texts), "mean_tokens": float(corpus.lengths.mean()),
-        "longest_tokens": int(corpus.lengths.max()), "precision": "float32", "optimizer": "fused AdamW",
-    })
+    write(
+        "training",
+        options,
+        results,
+        {
+            "model": MINILM,
+            "batch_size": BATCH,
+            "learning_rate": LEARNING_RATE,
+            "lr_schedule": "linear",
+            "warmup_ratio": WARMUP,
+            "weight_decay": WEIGHT_DECAY,
+            "max_grad_norm": MAX_NORM,
+            "dropout": 0.1,
+            "max_length": MAX_LENGTH,
+            "documents": len(corpus.texts),
+            "mean_tokens": float(corpus.lengths.mean()),
+            "longest_tokens": int(corpus.lengths.max()),
+            "precision": "float32",
+            "optimizer": "fused AdamW",
+        },
+    )
 
 
 if __name__ == "__main__":

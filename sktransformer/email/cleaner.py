@@ -357,8 +357,8 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         count = sum(len(body) > self.max_chars for body in mails.bodies)
         if count:
             warnings.warn(
-                f"{count} of {len(mails.bodies)} mails are longer than max_chars={self.max_chars} characters; "
-                "the rest of each was left out. Raise max_chars to keep it.",
+                f"{count} of {len(mails.bodies)} mails exceed max_chars={self.max_chars} characters; the "
+                "rest of each was left out. Raise max_chars to keep it.",
                 UserWarning,
                 stacklevel=3,
             )

@@ -20,9 +20,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoints.bundle import from_bundle, to_bundle
 from .._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
-from .._engine.checkpoints.packing import first_position
 from .._engine.checkpoints.sources import resolve
-from .._engine.checkpoints.structure import max_tokens
+from .._engine.checkpoints.structure import first_position, max_tokens
 from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
 from .._engine.inference.forward import Reader, forward

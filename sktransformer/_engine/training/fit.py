@@ -92,7 +92,7 @@ def train(
     bar = ProgressBar(n_steps, settings.max_epochs) if settings.verbose else None
     net = _net(model, objective, collator, settings, [*_own(settings, n_steps, validation, bar), *callbacks])
     if settings.gradient_checkpointing:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+        _checkpoint_activations(model, on=True)
     try:
         net.run(data)
     except StopTraining:
@@ -101,7 +101,7 @@ def train(
         if bar is not None:
             bar.close()
         if settings.gradient_checkpointing:
-            model.gradient_checkpointing_disable()
+            _checkpoint_activations(model, on=False)
         model.eval()
         model.zero_grad(set_to_none=True)
     if validation is not None:
@@ -109,6 +109,19 @@ def train(
     _require_finite(model)
     best = validation.best_epoch_ if validation is not None else len(net.history)
     return TrainingResult(_records(net.history), best, torch.cat(net.predicted_).cpu(), net.token_budget)
+
+
+def _checkpoint_activations(model: PreTrainedModel, *, on: bool) -> None:
+    """Compute layers anew in the backward pass; Transformers 5.24 calls this activation checkpointing."""
+    if on and not model.supports_gradient_checkpointing:
+        raise ValueError(
+            f"gradient_checkpointing=True, but Transformers can't do it for {model.config.model_type} models; pass False."
+        )
+    name = "enable" if on else "disable"
+    switch = getattr(model, f"activation_checkpointing_{name}", None)
+    if switch is None:
+        switch = getattr(model, f"gradient_checkpointing_{name}")
+    switch({"use_reentrant": False}) if on else switch()
 
 
 def _require_finite(model: PreTrainedModel) -> None:
@@ -171,9 +184,8 @@ def _records(history: Any) -> list[dict[str, Any]]:
     records = []
     for row in history:
         rates = [batch["learning_rate"] for batch in row["batches"] if "learning_rate" in batch]
-        record = {
-            key: value for key, value in row.items() if key != "batches" and not key.startswith("train_batch")
-        }
+        left_out = ("batches", "train_batch_count", "train_loss_best")
+        record = {key: value for key, value in row.items() if key not in left_out}
         record["learning_rate"] = rates[-1] if rates else float("nan")
         records.append({key: record[key] for key in [*HISTORY, *record] if key in record})
     return records

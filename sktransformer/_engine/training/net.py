@@ -8,7 +8,6 @@ step does not depend on how it was cut), and its habit of reading the loss back 
 from __future__ import annotations
 
 import dis
-import warnings
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import torch
 from torch import nn
 
 from ..devices import autocast, is_out_of_memory
-from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning
+from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows, plan
 from .data import OptimizerBatches, TrainingData
 from .losses import Objective
@@ -27,7 +26,7 @@ SMALLEST_BUDGET = 16  # tokens; below it memory is short for another reason than
 GPU_CHECK_EVERY = 50  # steps between two looks at the losses: each look waits for the device
 
 
-class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
+class MicroBatchNet(skorch.NeuralNet):
     """One model, one objective, one collator; see the module's docstring.
 
     Parameters
@@ -47,6 +46,8 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
     seed : int
         Of the order of documents.
     """
+
+    warned_: bool
 
     def __init__(
         self,
@@ -182,21 +183,20 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
         if self.warned_:
             return
         self.warned_ = True
-        warnings.warn(
+        warn_user(
             f"out of memory: continuing with micro-batches of {self.token_budget} tokens (same result, slower); "
             f"pass token_budget={self.token_budget} to start there.",
             OutOfMemoryBackoffWarning,
-            stacklevel=2,
         )
 
     def run(self, data: TrainingData) -> None:
         """Train for `max_epochs`.
 
-        skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as skorch's
-        EarlyStopping does) ends the run; the user's Ctrl-C goes on up.
+        skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as
+        skorch's EarlyStopping does) ends the run; the user's Ctrl-C goes on up.
         """
         self.initialize()
-        self.warned_: bool = False
+        self.warned_ = False
         self.notify("on_train_begin", X=data)
         try:
             self.fit_loop(data)

@@ -52,8 +52,8 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Group trainable parameters by learning rate and decay.
 
-    A parameter at depth d of a model with L layers learns at ``learning_rate * layer_decay ** (L + 1 - d)``, so the head
-    learns at the full rate and the embeddings slowest. Biases and norms are not decayed.
+    A parameter at depth d of a model with L layers learns at ``learning_rate * layer_decay ** (L + 1 - d)``, so the
+    head learns at the full rate and the embeddings slowest. Biases and norms are not decayed.
 
     References
     ----------
