@@ -17,6 +17,8 @@ import torch
 from .errors import did_you_mean
 
 PRECISIONS = ("auto", "float32", "bfloat16")
+# The host allocator's words (Linux; Windows), and those of the matrix library of CUDA: plain RuntimeErrors all.
+OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 # torch keeps one random generator for the whole process: two seeded fits in two threads would draw from each other's
 # stream. Fits take this lock; predictions draw nothing and do not.
@@ -41,11 +43,23 @@ def resolve_device(device: Any) -> torch.device:
         raise ValueError(
             f'device={device!r} is not a device; pass "auto", "cpu", "cuda", "cuda:1" or "mps".'
         ) from error
-    if resolved.type == "cuda" and not torch.cuda.is_available():
+    present = _count(resolved.type)
+    if not present:
         raise ValueError(
-            f'device={device!r} was asked for, but torch {torch.__version__} sees no CUDA here; pass device="auto" or "cpu".'
+            f"device={device!r} was asked for, but torch {torch.__version__} sees no {resolved.type.upper()} here; "
+            f'pass device="auto" or "cpu".'
+        )
+    if resolved.type == "cuda" and (resolved.index or 0) >= present:
+        raise ValueError(
+            f"device={device!r} was asked for, but the last CUDA device here is cuda:{present - 1}."
         )
     return resolved
+
+
+def _count(kind: str) -> int:
+    if kind == "cuda":
+        return torch.cuda.device_count()
+    return int(torch.backends.mps.is_available()) if kind == "mps" else 1
 
 
 def has_bfloat16(device: torch.device) -> bool:
@@ -95,15 +109,33 @@ def draw_seed(random_state: Any) -> int:
 
 @contextmanager
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Hold the training lock, seed torch, and leave its generators as they were."""
-    devices = [device] if device.type == "cuda" else []
-    with _TRAINING_LOCK, torch.random.fork_rng(devices=devices):
-        torch.manual_seed(seed)
-        yield
+    """Hold the training lock, seed the host's and the device's generators, and leave them as they were.
+
+    Not with `torch.manual_seed`: it seeds every accelerator of the process, and `fork_rng` restores only those that
+    it was told of.
+    """
+    with _TRAINING_LOCK:
+        generators = [torch.default_generator, *_device_generators(device)]
+        before = [generator.get_state() for generator in generators]
+        try:
+            for generator in generators:
+                generator.manual_seed(seed)
+            yield
+        finally:
+            for generator, state in zip(generators, before, strict=True):
+                generator.set_state(state)
+
+
+def _device_generators(device: torch.device) -> list[torch.Generator]:
+    if device.type == "cuda":
+        torch.cuda.init()  # before it there are no generators
+        index = torch.cuda.current_device() if device.index is None else device.index
+        return [torch.cuda.default_generators[index]]
+    return [torch.mps._get_default_mps_generator()] if device.type == "mps" else []
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Whether `error` says that a device (or the host allocator) ran out of memory."""
     if isinstance(error, (torch.OutOfMemoryError, MemoryError)):
         return True
-    return isinstance(error, RuntimeError) and "not enough memory" in str(error)  # DefaultCPUAllocator's wording
+    return isinstance(error, RuntimeError) and any(words in str(error) for words in OUT_OF_MEMORY)

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import inspect
+import warnings
 from collections.abc import Iterable
 from types import ModuleType
 
@@ -23,9 +25,12 @@ __all__ = [
     "WrongTaskError",
     "did_you_mean",
     "optional_import",
+    "warn_user",
 ]
 
 DISTRIBUTION = "sktransformer-text"
+# Packages through which a user's call runs down to where a warning is raised.
+BETWEEN = frozenset({"sktransformer", "sklearn", "skorch", "torch", "joblib", "contextlib"})
 
 
 class CheckpointNotFoundError(FileNotFoundError, ValueError):
@@ -153,3 +158,25 @@ def install_line(extra: str) -> str:
     'pip install "sktransformer-text[bundled]"'
     """
     return f'pip install "{DISTRIBUTION}[{extra}]"'
+
+
+def warn_user(message: str, category: type[Warning]) -> None:
+    """Warn at the line of the user's code that led here.
+
+    How many calls lie between differs with the way in (``fit``, ``predict``, a pipeline, a grid search), so that no
+    fixed ``stacklevel`` is right.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and the remedy.
+    category : type of Warning
+        Its class.
+    """
+    level = 2  # the caller of this function
+    frame = inspect.currentframe()
+    frame = None if frame is None else frame.f_back
+    while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] in BETWEEN:
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, category, stacklevel=level)

@@ -30,16 +30,18 @@ def check_number(
     ValueError
         When it is out of range, or no number at all in the sense of NaN.
     """
-    kind, wanted = (numbers.Integral, "an integer") if integer else (numbers.Real, "a number")
-    if not isinstance(value, kind) or isinstance(value, (bool, np.bool_)):
+    kind: Any = numbers.Integral if integer else numbers.Real
+    wanted = "an integer" if integer else "a number"
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
         raise TypeError(f"{name} must be {wanted}, got {type(value).__name__} ({value!r}).")
-    number = float(value)  # type: ignore[arg-type]
+    number = float(value)
     below = low is not None and (number <= low if open_low else number < low)
     above = high is not None and (number >= high if open_high else number > high)
     if below or above or np.isnan(number):
         left = "" if low is None else f"{'above' if open_low else 'at least'} {low}"
         right = "" if high is None else f"{'below' if open_high else 'at most'} {high}"
-        raise ValueError(f"{name} must be {' and '.join(part for part in (left, right) if part)}, got {value!r}.")
+        bounds = " and ".join(part for part in (left, right) if part) or wanted
+        raise ValueError(f"{name} must be {bounds}, got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

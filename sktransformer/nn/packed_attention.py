@@ -1,10 +1,12 @@
 """Scaled dot-product attention over documents laid end to end in one row.
 
-Formula: softmax(Q K^T / sqrt(d_k)) V, Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1; here computed one
-document at a time, so that no token attends to another document and none is padding.
+Formula: softmax(Q K^T / sqrt(d_k)) V, Vaswani et al. 2017, "Attention Is All You Need", section 3.2.1; here computed
+one document at a time, so that no token attends to another document and none is padding.
 """
 
 from __future__ import annotations
+
+import math
 
 import torch
 import torch.nn.functional as F
@@ -59,6 +61,12 @@ def _flash(
     """Run the variable-length flash kernel: one launch for all documents."""
     from torch.nn.attention.varlen import varlen_attn
 
+    root = math.sqrt(query.shape[-1])
+    if scale is not None and not math.isclose(scale * root, 1.0):
+        query = query * (
+            scale * root
+        )  # the kernel's own scale is 1 / sqrt(d), and torch 2.10's takes no other
     q, k, v = (x[0].transpose(0, 1).contiguous() for x in (query, key, value))  # (N, heads, d)
-    attended: torch.Tensor = varlen_attn(q, k, v, bounds, bounds, longest, longest, scale=scale)
+    attended = varlen_attn(q, k, v, bounds, bounds, longest, longest)
+    assert isinstance(attended, torch.Tensor)  # a pair only where auxiliary results are asked for
     return attended[None]

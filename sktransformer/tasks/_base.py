@@ -7,7 +7,9 @@ record**, and only the last one writes on the estimator: a fit that fails or is 
 from __future__ import annotations
 
 import threading
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -18,26 +20,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoints.bundle import from_bundle, to_bundle
 from .._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
-from .._engine.checkpoints.packing import first_position
 from .._engine.checkpoints.sources import resolve
-from .._engine.checkpoints.structure import max_tokens
+from .._engine.checkpoints.structure import first_position, max_tokens
 from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
 from .._engine.inference.forward import Reader, forward
-from .._engine.text.batches import Collator
+from .._engine.text.batches import Collator, Rows
 from .._engine.text.documents import Documents, as_documents, first_texts
-from .._engine.text.encoding import Cut, Encoded, TextEncoder
+from .._engine.text.encoding import Cut, Encoded, TextEncoder, warn_cut
 from .._engine.validation import check_number
 
-# Tokens of one forward pass when token_budget="auto". On a CPU caches are what counts, and 512 to 2048 tokens are equally
-# fast (benchmarks/); a GPU wants to be filled.
+# Tokens of one forward pass when token_budget="auto". On a CPU caches are what counts, and 512 to 2048 tokens are
+# equally fast (benchmarks/); a GPU wants to be filled.
 TRAINING_BUDGET = {"cpu": 1024, "cuda": 16_384, "mps": 4096}
 INFERENCE_BUDGET = {"cpu": 1024, "cuda": 65_536, "mps": 8192}
 
 _MOVING = threading.Lock()
 
 
-class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
+class TransformerEstimator(BaseEstimator):
     """What estimators of texts share; not to be used by itself."""
 
     _head: ClassVar[Head] = "encoder"
@@ -57,7 +58,11 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
         """Read `X` for `fit`: at least one document."""
         documents = as_documents(X, missing=self.missing)
         if not len(documents):
-            raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}.")
+            raise ValueError(
+                f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
+            )
+        # bad names of columns show before training
+        check_columns(SimpleNamespace(), X, documents.width, reset=True)
         return documents
 
     def _documents_again(self, X: Any) -> Documents:
@@ -69,7 +74,7 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
         return documents
 
     def _check_pairs(self, documents: Documents) -> None:
-        if (documents.second is not None) != self.pairs_:
+        if self.pairs_ is not None and (documents.second is not None) != self.pairs_:
             fitted, given = ("pairs of", "single") if self.pairs_ else ("single", "pairs of")
             raise ValueError(
                 f"X has {given} texts, but {type(self).__name__} was fitted on {fitted} texts; pass X as in fit."
@@ -77,7 +82,9 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _cut(self, limit: int | None = None) -> Cut:
         cut = Cut(self.max_length, self.truncation, self.head_length)
-        return cut if limit is None or limit >= cut.max_length else Cut(limit, self.truncation, self.head_length)
+        return (
+            cut if limit is None or limit >= cut.max_length else Cut(limit, self.truncation, self.head_length)
+        )
 
     # -- load, encode, forward --------------------------------------------------------------------------------------
 
@@ -95,6 +102,15 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _encode(self, encoder: TextEncoder, documents: Documents, limit: int | None) -> Encoded:
         return encoder.encode(documents, self._cut(limit))
+
+    def _encode_parts(
+        self, encoder: TextEncoder, documents: Documents, limit: int | None, parts: Sequence[Rows]
+    ) -> list[Encoded]:
+        """Encode groups of rows, with one warning for the documents that are cut in all of them."""
+        cut = self._cut(limit)
+        encoded = [encoder.encode(documents.take(rows), cut, warn=False) for rows in parts]
+        warn_cut(sum(part.n_cut for part in encoded), len(documents), cut)
+        return encoded
 
     def _collator(self, checkpoint: Checkpoint, device: torch.device) -> Collator:
         config = checkpoint.model.config
@@ -121,7 +137,7 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
         device = resolve_device(self.device)
         checkpoint = self._fitted_checkpoint()
         with _MOVING:
-            checkpoint.model.to(device)
+            checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
         return forward(
             checkpoint.model,
             encoded,
@@ -136,6 +152,15 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
 
     # -- record -----------------------------------------------------------------------------------------------------
 
+    def _shadow(self) -> Self:
+        """Return a second estimator with the same attributes, to be written on and then taken over in one assignment.
+
+        An interrupt between two assignments would leave half an estimator.
+        """
+        shadow = object.__new__(type(self))
+        shadow.__dict__.update(self.__dict__)
+        return shadow
+
     def _record_checkpoint(self, checkpoint: Checkpoint, encoder: TextEncoder, documents: Documents) -> None:
         """Write what every fitted estimator has."""
         self.model_ = checkpoint.model
@@ -143,7 +168,7 @@ class TransformerEstimator(BaseEstimator):  # type: ignore[misc]
         self.packable_ = checkpoint.packable
         self.text_encoder_ = encoder
         self.max_length_ = max_tokens(checkpoint.model.config, checkpoint.tokenizer)
-        self.pairs_ = documents.second is not None
+        self.pairs_: bool | None = documents.second is not None
 
     def _fitted_checkpoint(self) -> Checkpoint:
         return Checkpoint(self.model_, self.tokenizer_, self.packable_)

@@ -32,7 +32,11 @@ class Labels:
     def take(self, rows: npt.NDArray[np.int64]) -> Labels:
         """Return the labels of `rows`, over the same classes."""
         return Labels(
-            self.kind, self.classes, self.targets[torch.from_numpy(rows)], self.index[rows], self.original[rows]
+            self.kind,
+            self.classes,
+            self.targets[torch.from_numpy(rows)],
+            self.index[rows],
+            self.original[rows],
         )
 
 
@@ -51,6 +55,10 @@ def as_labels(y: Any, name: str = "y") -> Labels:
         return _two_dimensional(array, getattr(y, "columns", None), name)
     values = column_or_1d(array, warn=True)
     _require_present(values, name)
+    if values.dtype.kind == "O" and not any(isinstance(value, str) for value in values):
+        values = np.asarray(
+            values.tolist()
+        )  # numbers in an object array, which scikit-learn takes for no labels
     if values.dtype.kind == "f":
         assert_all_finite(values, input_name=name)
     check_classification_targets(values)
@@ -58,7 +66,7 @@ def as_labels(y: Any, name: str = "y") -> Labels:
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-            f"{classes[0]!r}"
+            f"{classes.tolist()[0]!r}"
         )
     return Labels("single", classes, torch.from_numpy(index), index.astype(np.int64), values)
 
@@ -83,7 +91,9 @@ def _require_present(values: npt.NDArray[Any], name: str) -> None:
     absent = np.flatnonzero(pd.isna(values))
     if len(absent):
         listed = ", ".join(map(str, absent[:10])) + (", ..." if len(absent) > 10 else "")
-        raise ValueError(f"{name} has {len(absent)} missing label(s), NaN or None, in row(s) {listed}; drop those rows.")
+        raise ValueError(
+            f"{name} has {len(absent)} missing label(s), NaN or None, in row(s) {listed}; drop those rows."
+        )
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) > 1 and "str" in kinds:
         raise TypeError(f"{name} mixes labels of type {' and '.join(kinds)}; make them one type.")
@@ -96,7 +106,9 @@ def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels
     classes = np.arange(array.shape[1]) if columns is None else np.asarray(list(columns), dtype=object)
     targets = torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
     if type_of_target(array) == "multilabel-indicator":
-        return Labels("multilabel", classes, targets, np.zeros(len(array), dtype=np.int64), array.astype(np.int64))
+        return Labels(
+            "multilabel", classes, targets, np.zeros(len(array), dtype=np.int64), array.astype(np.int64)
+        )
     sums = array.sum(axis=1)
     if (array < 0).any() or np.abs(sums - 1).max(initial=0.0) > 1e-3:
         row = int(np.argmax(np.abs(sums - 1) + (array < 0).any(axis=1)))
@@ -126,14 +138,18 @@ def row_weights(
     if isinstance(class_weight, dict):
         unknown = [key for key in class_weight if key not in set(labels.classes.tolist())]
         if unknown:
-            raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the classes {labels.classes.tolist()}.")
+            raise ValueError(
+                f"class_weight names {unknown[0]!r}, which is not among the classes {labels.classes.tolist()}."
+            )
     present = np.unique(labels.original)
     by_class = dict(zip(present.tolist(), _weights(class_weight, present, labels.original), strict=True))
     weights = np.array([by_class[value] for value in labels.original.tolist()])
     return weights if sample_weight is None else weights * sample_weight
 
 
-def _weights(class_weight: Any, present: npt.NDArray[Any], original: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def _weights(
+    class_weight: Any, present: npt.NDArray[Any], original: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
     if isinstance(class_weight, dict):
         return np.array([float(class_weight.get(value, 1.0)) for value in present.tolist()])
     weights: npt.NDArray[np.float64] = compute_class_weight("balanced", classes=present, y=original)

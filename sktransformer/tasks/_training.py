@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import copy
-import warnings
+import os
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_is_fitted
 
-from .._engine.checkpoints.loading import Checkpoint
+from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
+from .._engine.checkpoints.sources import resolve
 from .._engine.checkpoints.structure import freeze, max_tokens
+from .._engine.checkpoints.writing import write_checkpoint
+from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
+from .._engine.text.documents import Documents
+from .._engine.text.encoding import Encoded, TextEncoder
 from .._engine.training.data import TrainingData
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
 from .._engine.training.schedules import schedule
 from .._engine.validation import check_choice, check_flag, check_number
 from ._base import TransformerEstimator
+from ._holdout import held_out, validation_score
 
 
 class TrainedTransformer(TransformerEstimator):
@@ -38,6 +46,7 @@ class TrainedTransformer(TransformerEstimator):
     attention_dropout: float | None
     max_grad_norm: float | None
     early_stopping: bool
+    scoring: Any
     validation_fraction: float
     n_iter_no_change: int
     gradient_checkpointing: bool
@@ -55,7 +64,9 @@ class TrainedTransformer(TransformerEstimator):
             check_number(name, getattr(self, name), low=0)
         schedule(self.lr_schedule, 1, self.warmup_ratio)
         check_number("layer_decay", self.layer_decay, low=0, high=1, open_low=True)
-        check_number("validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True)
+        check_number(
+            "validation_fraction", self.validation_fraction, low=0, high=1, open_low=True, open_high=True
+        )
         if self.max_grad_norm is not None:
             check_number("max_grad_norm", self.max_grad_norm, low=0, open_low=True)
         for name in ("dropout", "attention_dropout"):
@@ -63,7 +74,9 @@ class TrainedTransformer(TransformerEstimator):
                 check_number(name, getattr(self, name), low=0, high=1, open_high=True)
         for name in ("early_stopping", "warm_start", "gradient_checkpointing"):
             check_flag(name, getattr(self, name))
-        if self.freeze is not None and (isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))):
+        if self.freeze is not None and (
+            isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))
+        ):
             check_choice("freeze", self.freeze, ("embeddings", "all"))
 
     def _settings(self, device: torch.device, seed: int) -> TrainingSettings:
@@ -100,18 +113,22 @@ class TrainedTransformer(TransformerEstimator):
         score: Callable[[], float] | None,
     ) -> TrainingResult:
         device = resolve_device(self.device)
-        checkpoint.model.requires_grad_(True)
+        checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
+        trainable = [parameter for parameter in checkpoint.model.parameters() if parameter.requires_grad]
         freeze(checkpoint.model, self.freeze)
-        checkpoint.model.to(device)
-        return train(
-            checkpoint.model,
-            objective,
-            data,
-            self._collator(checkpoint, device),
-            self._settings(device, seed),
-            score=score,
-            callbacks=[(f"user_{i}", callback) for i, callback in enumerate(_listed(self.callbacks))],
-        )
+        try:
+            return train(
+                checkpoint.model,
+                objective,
+                data,
+                self._collator(checkpoint, device),
+                self._settings(device, seed),
+                score=score,
+                callbacks=[(f"user_{i}", callback) for i, callback in enumerate(_listed(self.callbacks))],
+            )
+        finally:  # a later warm start may freeze something else
+            for parameter in trainable:
+                parameter.requires_grad_(True)
 
     def _limit(self, checkpoint: Checkpoint) -> int | None:
         return max_tokens(checkpoint.model.config, checkpoint.tokenizer)
@@ -119,50 +136,134 @@ class TrainedTransformer(TransformerEstimator):
     def _record_training(self, result: TrainingResult) -> None:
         """Write what every trained estimator has."""
         history = pd.DataFrame(result.history)
-        earlier = getattr(self, "history_", None)
-        if self.warm_start and earlier is not None:
-            history["epoch"] += len(earlier)
-            history = pd.concat([earlier, history], ignore_index=True)
-        self.history_ = history
-        self.best_epoch_ = result.best_epoch
+        earlier = getattr(self, "history_", None) if self.warm_start else None
+        offset = 0 if earlier is None else len(earlier)  # epochs count on after a warm start
+        history["epoch"] += offset
+        self.history_ = history if earlier is None else pd.concat([earlier, history], ignore_index=True)
+        self.best_epoch_ = result.best_epoch + offset
         self.n_epochs_ = len(result.history)
+
+    def _split(
+        self, index: npt.NDArray[np.int64], names: npt.NDArray[Any], seed: int
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the rows to train on and those held out, by the class `index` of each row."""
+        if not self.early_stopping:
+            return np.arange(len(index)), np.zeros(0, dtype=np.int64)
+        return held_out(index, names, self.validation_fraction, seed)
+
+    def _scoring(
+        self,
+        checkpoint: Checkpoint,
+        encoder: TextEncoder,
+        documents: Documents,
+        targets: Any,
+        rows: npt.NDArray[np.int64],
+        encoded: Encoded,
+    ) -> Callable[[], float] | None:
+        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
+        if not len(rows):
+            return None
+        # scorers ask for a fitted estimator: this one shares the weights that are being trained
+        candidate = type(self)(**self.get_params(deep=False))
+        candidate._record_targets(targets)
+        candidate._record_checkpoint(checkpoint, encoder, documents)
+        scorer = self._scorer(candidate)
+        expected = targets.original[rows]
+        return lambda: validation_score(scorer, self.scoring, candidate, encoded, expected)
+
+    def _scorer(self, candidate: Any) -> Any:
+        if self.scoring is None:
+            return self._default_scorer()
+        return check_scoring(candidate, scoring=self.scoring)
+
+    def _record(
+        self,
+        X: Any,
+        documents: Documents,
+        checkpoint: Checkpoint,
+        encoder: TextEncoder,
+        targets: Any,
+        result: TrainingResult,
+    ) -> None:
+        """Write all that was learned, at once: what stands before and after is a whole estimator."""
+        after = self._shadow()
+        check_columns(after, X, documents.width, reset=True)
+        after._record_training(result)
+        after._record_targets(targets)
+        after._record_checkpoint(checkpoint, encoder, documents)
+        self.__dict__ = after.__dict__
+
+    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
+        """Write the fitted model and tokenizer as a folder that Transformers' Auto classes load.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it does not exist. Labels are written into the config as texts.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`.
+        OSError
+            When `folder` is a file, or the disk is full or not writable; the estimator and what stood in `folder` are
+            as before.
+        """
+        check_is_fitted(self, "model_")
+        write_checkpoint(self._fitted_checkpoint(), folder)
+
+    @classmethod
+    def from_pretrained(cls, model: Any, **parameters: Any) -> Self:
+        """Return a fitted estimator from a checkpoint that has a trained head of this task; nothing is trained.
+
+        Parameters
+        ----------
+        model : path or str
+            A folder (for instance one that `save_pretrained` wrote), a hub id or a bundled name.
+        **parameters
+            Parameters of the estimator.
+
+        Returns
+        -------
+        estimator
+            Fitted, of this class.
+
+        Raises
+        ------
+        WrongTaskError
+            When the checkpoint has no trained head of this task.
+        """
+        return cls(model, **parameters)._adopt()
+
+    def _adopt(self) -> Self:
+        """Become fitted with the checkpoint's own head."""
+        self._validate_training()
+        checkpoint = load_checkpoint(
+            resolve(self.model),
+            self._head,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            need_head=True,
+        )
+        self._adopt_head(checkpoint.model.config)
+        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), Documents([]))
+        self.pairs_ = None  # a checkpoint does not say whether it was trained on pairs
+        return self
+
+    # -- what a task says -------------------------------------------------------------------------------------------
+
+    def _record_targets(self, targets: Any) -> None:
+        """Write what was learned from `y`."""
+        raise NotImplementedError
+
+    def _adopt_head(self, config: Any) -> None:
+        """Write what `_record_targets` would, from the config of a checkpoint with a trained head."""
+        raise NotImplementedError
+
+    def _default_scorer(self) -> Any:
+        """Return the scorer of the held-out documents when `scoring` is None."""
+        raise NotImplementedError
 
 
 def _listed(callbacks: Any) -> Sequence[Any]:
     return () if callbacks is None else list(callbacks)
-
-
-def held_out(
-    labels: npt.NDArray[np.int64], names: npt.NDArray[Any], fraction: float, seed: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Split rows into training and validation, each class in proportion, and no class lost to the training part.
-
-    scikit-learn's stratified splitters raise when a class has one member, or when the validation part is smaller than
-    the number of classes; here a class with one member stays in the training part, with one warning.
-
-    Returns
-    -------
-    training, validation : int64 arrays of rows, each in order
-    """
-    random = np.random.default_rng(seed)
-    shuffled = random.permutation(len(labels))
-    counts = np.bincount(labels, minlength=len(names))
-    seen = np.zeros(len(names))
-    ranks = np.empty(len(labels))
-    for row in shuffled:  # a row's rank within its class, as a fraction: sorting by it takes classes in proportion
-        ranks[row] = (seen[labels[row]] + 0.5) / counts[labels[row]] if counts[labels[row]] > 1 else np.inf
-        seen[labels[row]] += 1
-    wanted = max(1, round(fraction * len(labels)))
-    order = shuffled[np.argsort(ranks[shuffled], kind="stable")]
-    last = ranks[order] > 1 - 1 / np.maximum(counts[labels[order]], 1)  # each class's last row stays in training
-    validation = np.sort(order[~last][:wanted])
-    alone = [str(name) for name, count in zip(names, counts, strict=True) if count == 1]
-    if not len(validation):
-        raise ValueError(
-            "early_stopping=True needs a class with two members to hold one out; pass more rows or early_stopping=False."
-        )
-    if alone:
-        warnings.warn(
-            f"{len(alone)} class(es) with a single member stay out of validation: {', '.join(alone)}.", stacklevel=4
-        )
-    return np.setdiff1d(np.arange(len(labels)), validation), validation

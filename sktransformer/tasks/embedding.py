@@ -134,10 +134,16 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             For missing texts, a parameter out of range, a checkpoint that is absent or corrupt.
         """
         documents = self._validate(X)
-        with seeded(draw_seed(0), resolve_device(self.device)):  # a config's random weights, the same each time
+        with seeded(
+            draw_seed(0), resolve_device(self.device)
+        ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
-        check_columns(self, X, documents.width, reset=True)
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), documents)
+        encoder = TextEncoder(checkpoint.tokenizer)
+        self._encode(encoder, documents.take([]), None)  # raises when max_length leaves no room for a text
+        after = self._shadow()
+        check_columns(after, X, documents.width, reset=True)
+        after._record_checkpoint(checkpoint, encoder, documents)
+        self.__dict__ = after.__dict__
         return self
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:
@@ -152,7 +158,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         -------
         float32 ndarray of shape (n, D)
         """
-        vectors = self._forward(X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0)
+        vectors = self._forward(
+            X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0
+        )
         if self.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)
@@ -173,6 +181,11 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             return documents
         first = [text if text.startswith(prompt) else prompt + text for text in documents.first]
         return Documents(first, documents.second, documents.width, documents.names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # whatever comes in, float32 comes out
+        return tags
 
     @property
     def _n_features_out(self) -> int:

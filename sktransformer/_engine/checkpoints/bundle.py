@@ -19,7 +19,7 @@ import torch
 import transformers
 from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
 
-from ..errors import PersistenceError, VersionMismatchWarning
+from ..errors import PersistenceError, VersionMismatchWarning, warn_user
 from .loading import Checkpoint, Head, prepare
 from .quiet import quiet_transformers
 
@@ -71,25 +71,36 @@ def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
     Raises
     ------
     PersistenceError
-        When a newer version wrote it, or this Transformers does not know its architecture.
+        When a newer version wrote it, this Transformers does not know its architecture, or weights are missing.
     """
     _check(bundle)
     config = AutoConfig.for_model(**json.loads(bundle["config"]))
     model_class = getattr(transformers, bundle["class"], None)
-    if model_class is None:
+    if not (isinstance(model_class, type) and issubclass(model_class, PreTrainedModel)):
         raise PersistenceError(
             f"this file holds a {bundle['class']}, which transformers {transformers.__version__} does not have; "
             f"install transformers {bundle['versions'].get('transformers')}."
         )
     state = {name: _tensor(array, bundle["dtypes"].get(name)) for name, array in bundle["weights"].items()}
     with quiet_transformers():
-        model: PreTrainedModel = model_class.from_pretrained(
-            None, config=config, state_dict=state, dtype=torch.float32
+        loaded: Any = model_class.from_pretrained(
+            None, config=config, state_dict=state, dtype=torch.float32, output_loading_info=True
+        )
+    model, report = loaded
+    absent = sorted([*report["missing_keys"], *report["mismatched_keys"]], key=str)
+    if absent:  # Transformers would draw them at random
+        raise PersistenceError(
+            f"this file lacks {len(absent)} weights of its {bundle['class']} ({absent[0]}, ...); it is damaged, "
+            f"store the estimator again."
         )
     return Checkpoint(model, _tokenizer(bundle["tokenizer"]), prepare(model, bundle["head"]))
 
 
 def _check(bundle: dict[str, Any]) -> None:
+    if not isinstance(bundle.get("format"), int):
+        raise PersistenceError(
+            "this file holds no sktransformer model, or a damaged one; store the estimator again."
+        )
     if bundle["format"] > FORMAT:
         raise PersistenceError(
             f"this file has format {bundle['format']}, this version reads up to {FORMAT}; "
@@ -102,10 +113,9 @@ def _check(bundle: dict[str, Any]) -> None:
         if bundle["versions"].get(name) != here[name]
     ]
     if different:
-        warnings.warn(
+        warn_user(
             f"the estimator was stored with {', '.join(different)}; predictions may differ.",
             VersionMismatchWarning,
-            stacklevel=4,
         )
 
 
@@ -121,7 +131,7 @@ def _tokenizer_files(tokenizer: Any) -> dict[str, bytes]:
     with tempfile.TemporaryDirectory() as folder, quiet_transformers():
         tokenizer.save_pretrained(folder)
         return {
-            str(path.relative_to(folder)): path.read_bytes()
+            path.relative_to(folder).as_posix(): path.read_bytes()
             for path in sorted(Path(folder).rglob("*"))
             if path.is_file()
         }
@@ -130,7 +140,11 @@ def _tokenizer_files(tokenizer: Any) -> dict[str, bytes]:
 def _tokenizer(files: dict[str, bytes]) -> Any:
     with tempfile.TemporaryDirectory() as folder, quiet_transformers():
         for name, data in files.items():
-            path = Path(folder, name)
+            path = Path(folder, name).resolve()
+            if not path.is_relative_to(Path(folder).resolve()):
+                raise PersistenceError(
+                    f"this file wants to write {name!r} outside its folder; don't trust it."
+                )
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)

@@ -29,6 +29,8 @@ VOCABULARY_SUFFIXES = (".model", ".spm", ".tiktoken")
 # Tokenizers that read bytes or code points and so have no vocabulary file.
 VOCABULARY_FREE = ("ByT5Tokenizer", "CanineTokenizer", "PerceiverTokenizer")
 
+PARSED_BYTES = 1_000_000  # vocabularies up to this size are parsed; of larger ones the end is looked at
+
 GIT_LFS_POINTER = b"version https://git-lfs"
 # The safetensors format limits its header to 100 MB (huggingface/safetensors, README, "Format").
 MAX_HEADER_BYTES = 100_000_000
@@ -229,19 +231,29 @@ def _check_tokenizer(folder: Path) -> None:
             "*.model); save the tokenizer beside the model: tokenizer.save_pretrained(folder)."
         )
     for name in vocabularies:
-        path = folder / name
-        size = path.stat().st_size
-        with path.open("rb") as file:
-            _check_pointer(path, file.read(64))
-            file.seek(max(0, size - 64))
-            end = file.read().rstrip()
-        # Parsing 17 MB of vocabulary would cost more than loading it; a cut JSON file does not end in a
-        # brace.
-        if size == 0 or (name.endswith(".json") and not end.endswith(b"}")):
-            raise CheckpointCorruptError(f"{path} is cut ({size} bytes): {_again(path)}")
+        _check_vocabulary(folder / name)
     # vocab.json holds pieces; which pairs make them stands beside it, in one of several files.
     completing = {"merges.txt", "bpe.codes", "tokenizer.json", "source.spm"}
     if vocabularies == ["vocab.json"] and not completing & set(names):
         raise CheckpointCorruptError(
             f"{folder} holds vocab.json without merges.txt; copy merges.txt beside it."
         )
+
+
+def _check_vocabulary(path: Path) -> None:
+    size = path.stat().st_size
+    with path.open("rb") as file:
+        start = file.read(64)
+        file.seek(max(0, size - 64))
+        end = file.read().rstrip()
+    _check_pointer(path, start)
+    if size == 0:
+        raise CheckpointCorruptError(f"{path} is empty: {_again(path)}")
+    if path.suffix != ".json":
+        return
+    if size <= PARSED_BYTES:
+        read_json(path)
+    # Parsing 17 MB would cost as much as loading them. An indented file ends in a brace at the margin, a file
+    # on one line in any brace.
+    elif not end.endswith(b"\n}" if b"\n" in start else b"}"):
+        raise CheckpointCorruptError(f"{path} is cut ({size} bytes): {_again(path)}")

@@ -110,15 +110,23 @@ def read_config(folder: Path) -> PreTrainedConfig:
 
 
 def _read_config(source: Source) -> PreTrainedConfig:
-    assert source.folder is not None  # noqa: S101 - resolve() gives a folder or a config
+    assert source.folder is not None
     try:
         return read_config(source.folder)
     except (ValueError, KeyError, OSError) as error:
-        raise CheckpointCorruptError(f"{source.name}: config.json can't be read as a model's config ({error}).") from error
+        raise CheckpointCorruptError(
+            f"{source.name}: config.json can't be read as a model's config ({error})."
+        ) from error
 
 
 def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
-    if type(config) in AUTO_CLASS[head]._model_mapping:
+    if head == "encoder" and getattr(config, "is_encoder_decoder", False):
+        raise WrongTaskError(
+            f"{source.name} is a {config.model_type!r} model, an encoder and a decoder made to write texts; "
+            f"pass an encoder such as BERT, CamemBERT or multilingual-e5-small."
+        )
+    architectures: Any = AUTO_CLASS[head]._model_mapping
+    if type(config) in architectures:
         return
     raise WrongTaskError(
         f"{source.name} is a {config.model_type!r} model, which has no {head} head in Transformers; "
@@ -132,7 +140,9 @@ def _load_tokenizer(folder: Path) -> Any:
     except ImportError:
         raise
     except Exception as error:
-        raise CheckpointCorruptError(f"{folder}: its tokenizer can't be loaded ({error}); copy the folder again.") from error
+        raise CheckpointCorruptError(
+            f"{folder}: its tokenizer can't be loaded ({error}); copy the folder again."
+        ) from error
 
 
 def _load_model(
@@ -149,21 +159,29 @@ def _load_model(
         )
     except (OSError, RuntimeError, ValueError) as error:
         raise CheckpointCorruptError(f"{source.name}: its weights can't be loaded ({error}).") from error
-    prefix = model.base_model_prefix + "."
     missing = sorted(report["missing_keys"])
-    absent = [name for name in missing if _is_body(name, prefix, head)]
-    if absent:
-        listed = ", ".join(absent[:MAX_LISTED])
-        raise CheckpointCorruptError(
-            f"{source.name}: {len(absent)} weights of the {config.model_type} model are missing ({listed}); "
-            f"the checkpoint is incomplete, or config.json belongs to another model."
-        )
+    _check_body(model, head, source, missing, sorted(key[0] for key in report["mismatched_keys"]))
     if need_head and missing:
         raise WrongTaskError(
             f"{source.name} holds no trained {head} head ({missing[0]} is missing); fit it first, "
             f"or pass the folder that save_pretrained wrote."
         )
     return model  # type: ignore[no-any-return]
+
+
+def _check_body(
+    model: PreTrainedModel, head: Head, source: Source, missing: list[str], misshapen: list[str]
+) -> None:
+    """Raise when weights of the body are not those of the checkpoint: Transformers draws such weights at random."""
+    prefix = model.base_model_prefix + "."
+    for names, fault in ((missing, "are missing"), (misshapen, "have other shapes than config.json says")):
+        body = [name for name in names if _is_body(name, prefix, head)]
+        if body:
+            raise CheckpointCorruptError(
+                f"{source.name}: {len(body)} weights of the {model.config.model_type} model {fault} "
+                f"({', '.join(body[:MAX_LISTED])}); the checkpoint is incomplete, or config.json belongs to "
+                f"another model."
+            )
 
 
 def _is_body(name: str, prefix: str, head: Head) -> bool:

@@ -20,8 +20,8 @@ from ...nn.packed_attention import packed_attention
 
 ATTENTION = "sktransformer_packed"
 
-# Encoders with full bidirectional attention through the attention interface, whose `encoder` passes keyword arguments on.
-# ModernBERT is not among them (its sliding windows would span documents), nor FlauBERT (attention of its own).
+# Encoders with full bidirectional attention through the attention interface, whose `encoder` passes keyword arguments
+# on. ModernBERT is not among them (its sliding windows would span documents), nor FlauBERT (attention of its own).
 PACKABLE = frozenset({"bert", "roberta", "camembert", "xlm-roberta", "electra"})
 
 
@@ -74,10 +74,6 @@ def enable_packing(model: PreTrainedModel, *, gather: bool) -> bool:
         return False
     model.set_attn_implementation(ATTENTION)
     if gather:
-        model.base_model.encoder.register_forward_hook(_gather_first_tokens, with_kwargs=True)
+        encoder: Any = model.base_model.encoder
+        encoder.register_forward_hook(_gather_first_tokens, with_kwargs=True)
     return True
-
-
-def first_position(config: Any) -> int:
-    """The position id of a document's first token: after the padding id in the RoBERTa family, else 0."""
-    return int(config.pad_token_id) + 1 if config.model_type in {"roberta", "camembert", "xlm-roberta"} else 0

@@ -86,15 +86,16 @@ def resolve(
     >>> resolve(BertConfig()).kind
     'config'
     """
-    if isinstance(model, str):
-        return _resolve_text(model, revision, progress)
-    if isinstance(model, os.PathLike):
-        return _resolve_folder(os.fspath(model))
-    if _is_config(model):
-        return Source("config", f"{type(model).__name__}(...)", config=model)
+    given: Any = model  # what users pass is not bound by the annotation
+    if isinstance(given, str):
+        return _resolve_text(given, revision, progress)
+    if isinstance(given, os.PathLike):
+        return _resolve_folder(os.fspath(given))
+    if _is_config(given):
+        return Source("config", f"{type(given).__name__}(...)", config=given)
     raise TypeError(
         "model must be a hub id, a folder, 'bundled:NAME' or a configuration, "
-        f"got {type(model).__name__}{_type_remedy(model)}"
+        f"got {type(given).__name__}{_type_remedy(given)}"
     )
 
 
@@ -106,7 +107,7 @@ def _resolve_text(model: str, revision: str | None, progress: bool) -> Source:
     if model.startswith(BUNDLED_PREFIX):
         return Source("bundled", model, bundled_folder(model.removeprefix(BUNDLED_PREFIX)))
     # os.path, which answers False where a pathlib.Path raises: names too long, an unknown user after "~".
-    if os.path.exists(os.path.expanduser(model)) or _looks_like_path(model):  # noqa: PTH110, PTH111
+    if os.path.exists(os.path.expanduser(model)) or _looks_like_path(model):
         return _resolve_folder(model)
     _check_hub_id(model)
     return Source("hub", model, hub_folder(model, revision=revision, progress=progress))
@@ -126,11 +127,11 @@ def _looks_like_path(model: str) -> bool:
 def _resolve_folder(name: str | bytes) -> Source:
     if isinstance(name, bytes):
         raise TypeError(f"model must be a str path, got bytes {name!r}; decode it with os.fsdecode.")
-    folder = Path(os.path.expanduser(name))  # noqa: PTH111 - pathlib raises for an unknown user after "~"
-    if folder.is_dir():
+    folder = Path(os.path.expanduser(name))
+    if os.path.isdir(folder):
         check_folder(folder)
         return Source("folder", name, folder)
-    if folder.exists():
+    if os.path.exists(folder):
         raise CheckpointNotFoundError(
             f"model={name!r} is a file; pass the folder that holds config.json and the weights: "
             f"{str(folder.parent)!r}."
@@ -143,7 +144,7 @@ def _resolve_folder(name: str | bytes) -> Source:
 def _siblings(folder: Path) -> str:
     """Name the nearest existing parent, and a folder in it that is spelt nearly alike."""
     missing = folder.absolute()
-    while not missing.parent.is_dir() and missing.parent != missing.parent.parent:
+    while not os.path.isdir(missing.parent) and missing.parent != missing.parent.parent:
         missing = missing.parent
     try:
         names = sorted(entry.name for entry in os.scandir(missing.parent) if entry.is_dir())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 from torch import nn
 from transformers import PreTrainedModel
 
@@ -26,6 +27,22 @@ HIDDEN_DROPOUT = (
 ATTENTION_DROPOUT = ("attention_probs_dropout_prob", "attention_dropout", "attn_pdrop")
 LAYER_COUNT = ("num_hidden_layers", "n_layers", "n_layer", "num_layers", "encoder_layers")
 POSITIONS = ("max_position_embeddings", "n_positions", "n_ctx", "max_sequence_length")
+# Architectures that number positions from pad_token_id + 1, as fairseq's RoBERTa did.
+OFFSET_POSITIONS = frozenset(
+    (
+        "camembert",
+        "data2vec-text",
+        "ibert",
+        "longformer",
+        "luke",
+        "mpnet",
+        "roberta",
+        "roberta-prelayernorm",
+        "xlm-roberta",
+        "xlm-roberta-xl",
+        "xmod",
+    )
+)
 
 _LAYER = re.compile(r"\.(\d+)\.")
 
@@ -43,7 +60,7 @@ def set_dropout(config: Any, hidden: float | None, attention: float | None) -> N
         known = [field for field in fields if isinstance(getattr(config, field, None), (int, float))]
         if name == "dropout" and hasattr(config, "classifier_dropout"):
             known.append("classifier_dropout")  # None there means "as the hidden dropout"
-        if not known:
+        if not known and value:  # 0 is what a model without dropout does anyway
             raise ValueError(f"{name}={value}: {type(config).__name__} has no such dropout; pass None.")
         for field in known:
             setattr(config, field, float(value))
@@ -55,17 +72,17 @@ def max_tokens(config: Any, tokenizer: Any) -> int | None:
     for field in POSITIONS:
         value = getattr(config, field, None)
         if isinstance(value, int) and value > 0:
-            offset = (
-                int(config.pad_token_id) + 1
-                if config.model_type in {"roberta", "camembert", "xlm-roberta"}
-                else 0
-            )
-            limits.append(value - offset)
+            limits.append(value - first_position(config))
             break
     declared = getattr(tokenizer, "model_max_length", None)
     if isinstance(declared, int) and declared < 10**9:  # Transformers writes a huge number for "not known"
         limits.append(declared)
     return min(limits) if limits else None
+
+
+def first_position(config: Any) -> int:
+    """The position id of a document's first token: after the padding id in the RoBERTa family, else 0."""
+    return int(config.pad_token_id) + 1 if config.model_type in OFFSET_POSITIONS else 0
 
 
 def layer_count(config: Any) -> int:
@@ -85,7 +102,7 @@ def depth_of(name: str, n_layers: int) -> int:
     match = _LAYER.search(name)
     if match and int(match.group(1)) < n_layers:
         return int(match.group(1)) + 1
-    return 0 if re.search(r"embed|(^|\.)w[tp]e\.|layer_norm_emb|\.shared\.", name) else n_layers + 1
+    return 0 if re.search(r"embed|(^|\.)w[tp]e\.|layer_norm_emb|(^|\.)shared\.", name) else n_layers + 1
 
 
 def freeze(model: PreTrainedModel, what: str | int | None) -> None:
@@ -93,16 +110,21 @@ def freeze(model: PreTrainedModel, what: str | int | None) -> None:
     n_layers = layer_count(model.config)
     if what is None:
         return
-    if isinstance(what, bool) or not (what in ("embeddings", "all") or isinstance(what, int)):
+    named = {"embeddings": 0, "all": n_layers + 1}
+    if isinstance(what, str) and what in named:
+        limit = named[what]
+    elif isinstance(what, (int, np.integer)) and not isinstance(what, bool):
+        limit = int(what)
+        if not 0 <= limit <= n_layers:
+            raise ValueError(f"freeze={what} layers, but {model.config.model_type} has {n_layers}.")
+    else:
         raise ValueError(
             f'freeze={what!r} is not known; pass None, "embeddings", "all" or a number of layers.'
         )
-    if isinstance(what, int) and not 0 <= what <= n_layers:
-        raise ValueError(f"freeze={what} layers, but {model.config.model_type} has {n_layers}.")
     prefix = model.base_model_prefix + "."
-    limit = {"embeddings": 0, "all": n_layers}.get(what, what)  # type: ignore[arg-type]  # a pooler is head
     for name, parameter in model.named_parameters():
-        if name.startswith(prefix) and depth_of(name, n_layers) <= limit:
+        # a pooler is head: it is new in most checkpoints; a norm after the last layer is not
+        if name.startswith(prefix) and "pooler" not in name and depth_of(name, n_layers) <= limit:
             parameter.requires_grad_(False)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +10,7 @@ import torch
 from transformers import PreTrainedModel
 
 from ..devices import autocast, is_out_of_memory
-from ..errors import OutOfMemoryBackoffWarning
+from ..errors import OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Batch, Collator, plan
 from ..text.encoding import Encoded
 
@@ -73,11 +72,10 @@ def forward(
 
 
 def _warn(token_budget: int) -> bool:
-    warnings.warn(
+    warn_user(
         f"out of memory: continuing with batches of at most {token_budget} tokens (same result, slower); "
         f"pass token_budget={token_budget} to start there.",
         OutOfMemoryBackoffWarning,
-        stacklevel=3,
     )
     return True
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import torch
 from transformers import PreTrainedModel
 
@@ -17,7 +16,9 @@ def mean(hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
     if batch.packed is not None:
         layout = batch.packed
         owner = torch.repeat_interleave(
-            torch.arange(len(batch), device=hidden.device), layout.bounds.diff().long(), output_size=hidden.shape[1]
+            torch.arange(len(batch), device=hidden.device),
+            layout.bounds.diff().long(),
+            output_size=hidden.shape[1],
         )
         total = torch.zeros(len(batch), hidden.shape[-1], device=hidden.device, dtype=torch.float32)
         total.index_add_(0, owner, hidden[0].float())

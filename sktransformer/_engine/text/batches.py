@@ -32,7 +32,7 @@ class PackedLayout:
 class Batch:
     """One forward pass: `windows` are the positions in `Encoded`, in the order of the output's rows.
 
-    Padded: input_ids (B, T), attention_mask (B, T) or None when nothing is padded. Packed: input_ids (1, N),
+    Padded: input_ids (B, T), attention_mask (B, T) or None when no id is that of padding. Packed: input_ids (1, N),
     position_ids (1, N) that restart at each window, and `packed`.
     """
 
@@ -71,12 +71,11 @@ class Collator:
         lengths = encoded.lengths[windows]
         tokens = _token_positions(encoded.starts[windows], lengths)
         bounds = np.concatenate([[0], np.cumsum(lengths)])
-        positions = np.arange(len(tokens)) - np.repeat(bounds[:-1], lengths) + self.first_position
         types = encoded.types[tokens] if encoded.types is not None and self.segments else None
         return Batch(
             windows,
             self._tensor(encoded.ids[tokens])[None],
-            position_ids=self._tensor(positions)[None],
+            position_ids=self._tensor(self._positions(encoded.ids[tokens], bounds[:-1], lengths))[None],
             token_type_ids=None if types is None else self._tensor(types)[None],
             packed=PackedLayout(
                 self._tensor(bounds[:-1]),
@@ -84,6 +83,20 @@ class Collator:
                 tuple(int(length) for length in lengths),
             ),
         )
+
+    def _positions(self, ids: npt.NDArray[np.int32], starts: Rows, lengths: Rows) -> Rows:
+        """Count each window's tokens from `first_position`.
+
+        The RoBERTa family counts from ``pad_token_id + 1`` and leaves tokens with that id out, which a text may hold
+        too: "<pad>" is one. A padded batch is counted so inside the model; a packed one here.
+        """
+        if not self.first_position:
+            return np.arange(len(ids)) - np.repeat(starts, lengths)
+        padding = self.first_position - 1
+        real = ids != padding
+        counted = np.cumsum(real)
+        before = counted[starts] - real[starts]  # real tokens ahead of each window
+        return np.where(real, counted - np.repeat(before, lengths), 0) + padding
 
     def _padded(self, encoded: Encoded, windows: Rows) -> Batch:
         lengths = encoded.lengths[windows]
@@ -98,7 +111,8 @@ class Collator:
         return Batch(
             windows,
             self._tensor(ids),
-            attention_mask=None if mask.all() else self._tensor(mask),
+            # without a mask some models take a padding token inside a text for padding, and warn of it
+            attention_mask=None if (ids != self.pad_token_id).all() else self._tensor(mask),
             token_type_ids=None if types is None else self._tensor(types),
         )
 

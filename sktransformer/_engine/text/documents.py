@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_array
 
 Missing = Literal["error", "empty"]
 MAX_LISTED = 10  # rows named in one error message
+NESTED = (tuple, list, np.ndarray)
 
 
 @dataclass(frozen=True)
@@ -60,24 +61,41 @@ def as_documents(X: Any, *, missing: Missing = "error", name: str = "X") -> Docu
         raise ValueError(f'missing={missing!r} is not known; choose "error" or "empty".')
     if isinstance(X, (str, bytes)):
         raise TypeError(f"{name} must be an iterable of texts, got one {type(X).__name__}; pass [{name}].")
+    if hasattr(X, "toarray"):  # sparse, one kind of which is a dict too
+        return _from_numbers(X, name)  # check_array words the error
     if isinstance(X, (dict, set, frozenset)):
         raise TypeError(f"{name} must be an ordered iterable of texts, got {type(X).__name__}; pass a list.")
-    columns = _columns(X)
-    if columns is not None:
-        return _from_columns(columns, X, missing, name)
+    frame = _frame(X)
+    if frame is not None:
+        return _from_frame(frame, X, missing, name)
     if isinstance(X, np.ndarray):
         return _from_array(X, missing, name)
-    if hasattr(X, "toarray") or hasattr(X, "__array__") and not _is_one_dimensional(X):
-        return _from_numbers(X, name)  # check_array words the error for sparse input
+    if hasattr(X, "__array__") and not isinstance(X, Iterable):
+        return _from_array(np.asarray(X), missing, name)
+    if hasattr(X, "__array__") and not _is_one_dimensional(X):
+        return _from_numbers(X, name)
     return _from_rows(_listed(X, name), missing, name)
 
 
-def _columns(X: Any) -> dict[str, list[Any]] | None:
-    """Read the columns of a pandas or polars frame, by position; None for anything else."""
+@dataclass(frozen=True)
+class _Frame:
+    """Names and columns of a pandas or polars frame, by position, and whether every dtype is one of numbers."""
+
+    names: tuple[str, ...]
+    columns: list[list[Any]]
+    numeric: bool
+
+
+def _frame(X: Any) -> _Frame | None:
+    """Read a pandas or polars frame; None for anything else."""
     if isinstance(X, pd.DataFrame):
-        return {str(label): X.iloc[:, i].tolist() for i, label in enumerate(X.columns)} if X.shape[1] else None
+        columns = [X.iloc[:, i].tolist() for i in range(X.shape[1])]  # by position: names may come twice
+        numeric = all(pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes)
+        return _Frame(tuple(str(label) for label in X.columns), columns, numeric)
     if type(X).__module__.split(".")[0] == "polars" and hasattr(X, "get_columns"):
-        return {column.name: column.to_list() for column in X.get_columns()}
+        series = X.get_columns()
+        numeric = all(column.dtype.is_numeric() or str(column.dtype) == "Boolean" for column in series)
+        return _Frame(tuple(X.columns), [column.to_list() for column in series], numeric)
     return None
 
 
@@ -96,30 +114,45 @@ def _listed(X: Any, name: str) -> list[Any]:
     return list(X)
 
 
-def _from_columns(columns: dict[str, list[Any]], X: Any, missing: Missing, name: str) -> Documents:
-    width = X.shape[1]
-    values = list(columns.values())
-    names = tuple(columns)
-    if len(values) == width and width in (1, 2) and all(_is_text_column(column) for column in values):
-        texts = [_texts(column, missing, f"{name}[{label!r}]") for label, column in columns.items()]
-        return Documents(texts[0], texts[1] if width == 2 else None, width, names)
-    if isinstance(X, pd.DataFrame) and all(pd.api.types.is_numeric_dtype(kind) for kind in X.dtypes):
-        return _from_numbers(X, name, names)
-    return Documents(_rendered(names, list(zip(*values, strict=True)), missing, name), None, width, names)
+def _from_frame(frame: _Frame, X: Any, missing: Missing, name: str) -> Documents:
+    if not frame.names:
+        raise ValueError(
+            f"{name} has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required; pass texts."
+        )
+    if _are_texts(frame.columns):
+        labels = [f"{name}[{label!r}]" for label in frame.names]
+        return _from_text_columns(frame.columns, missing, labels, frame.names)
+    if frame.numeric:
+        return _from_numbers(X, name, frame.names)
+    rows = zip(*frame.columns, strict=True)
+    return Documents(_rendered(frame.names, rows, missing, name), None, len(frame.names), frame.names)
 
 
 def _from_array(X: np.ndarray, missing: Missing, name: str) -> Documents:
-    if X.dtype.kind in "OUT" and X.ndim == 1:
+    if X.dtype.kind == "S":
+        raise TypeError(f"{name} must hold str, got bytes (dtype {X.dtype}); decode it first.")
+    if X.ndim == 1 and (X.dtype.kind in "OUT" or not X.size):
         return _from_rows(X.tolist(), missing, name)
-    if X.dtype.kind in "OUT" and X.ndim == 2:
-        columns = [X[:, i].tolist() for i in range(X.shape[1])]
-        if X.shape[1] in (1, 2) and all(_is_text_column(column) for column in columns):
-            texts = [_texts(column, missing, f"{name}[:, {i}]") for i, column in enumerate(columns)]
-            return Documents(texts[0], texts[1] if len(texts) == 2 else None, X.shape[1])
-        if any(isinstance(value, str) for column in columns for value in column):
-            names = tuple(f"x{i}" for i in range(X.shape[1]))
-            return Documents(_rendered(names, X.tolist(), missing, name), None, X.shape[1])
+    if X.ndim == 2 and X.dtype.kind in "OUT":
+        return _from_cells([X[:, i].tolist() for i in range(X.shape[1])], X, missing, name)
     return _from_numbers(X, name)
+
+
+def _from_cells(columns: list[list[Any]], X: Any, missing: Missing, name: str) -> Documents:
+    """Read the columns of a table without names; a table without a single text is one of numbers."""
+    if _are_texts(columns):
+        return _from_text_columns(columns, missing, [f"{name}[:, {i}]" for i in range(len(columns))])
+    if not any(isinstance(value, str) for column in columns for value in column):
+        return _from_numbers(X, name)
+    names = tuple(f"x{i}" for i in range(len(columns)))
+    return Documents(_rendered(names, zip(*columns, strict=True), missing, name), None, len(columns))
+
+
+def _from_text_columns(
+    columns: list[list[Any]], missing: Missing, labels: list[str], names: tuple[str, ...] | None = None
+) -> Documents:
+    texts = [_texts(column, missing, label) for column, label in zip(columns, labels, strict=True)]
+    return Documents(texts[0], texts[1] if len(texts) == 2 else None, len(texts), names)
 
 
 def _from_numbers(X: Any, name: str, names: tuple[str, ...] | None = None) -> Documents:
@@ -133,10 +166,8 @@ def _from_numbers(X: Any, name: str, names: tuple[str, ...] | None = None) -> Do
 
 def _from_rows(rows: list[Any], missing: Missing, name: str) -> Documents:
     probe = next((row for row in rows if not _is_missing(row)), None)
-    if isinstance(probe, (tuple, list)) and len(probe) == 2 and isinstance(probe[0], str):
-        return _from_pairs(rows, missing, name)
-    if isinstance(probe, (tuple, list, np.ndarray)):
-        return _from_numbers(rows, name)
+    if isinstance(probe, NESTED):
+        return _from_nested(rows, len(probe), missing, name)
     if isinstance(probe, (int, float, complex, np.number)) and all(
         isinstance(row, (int, float, complex, np.number)) for row in rows
     ):
@@ -147,19 +178,23 @@ def _from_rows(rows: list[Any], missing: Missing, name: str) -> Documents:
     return Documents(_texts(rows, missing, name))
 
 
-def _from_pairs(rows: list[Any], missing: Missing, name: str) -> Documents:
-    for i, row in enumerate(rows):
-        if not isinstance(row, (tuple, list)) or len(row) != 2:
-            raise ValueError(f"{name}[{i}] must be a pair of texts like {name}[0], got {_shown(row)}.")
-    columns = list(zip(*rows, strict=True))
-    first, second = (_texts(list(column), missing, f"{name}[:][{i}]") for i, column in enumerate(columns))
-    return Documents(first, second, 2)
+def _from_nested(rows: list[Any], width: int, missing: Missing, name: str) -> Documents:
+    """Read a list of rows: pairs, or a table; a missing row misses all its cells."""
+    cells = [cell for row in rows if isinstance(row, NESTED) for cell in row]
+    if not any(isinstance(cell, str) for cell in cells) and not all(map(_is_missing, cells)):
+        return _from_numbers(rows, name)
+    full = [(None,) * width if _is_missing(row) else row for row in rows]
+    for i, row in enumerate(full):
+        if not isinstance(row, NESTED) or len(row) != width:
+            raise ValueError(f"{name}[{i}] must be a row of {width} like the first one, got {_shown(row)}.")
+    return _from_cells([list(column) for column in zip(*full, strict=True)], rows, missing, name)
 
 
-def _is_text_column(values: list[Any]) -> bool:
-    """Whether a column holds texts: its first present value is one (an all-missing column is one too)."""
-    probe = next((value for value in values if not _is_missing(value)), None)
-    return probe is None and not any(isinstance(value, float) for value in values) or isinstance(probe, str)
+def _are_texts(columns: list[list[Any]]) -> bool:
+    """Whether a table is one column of texts, or two (pairs); a column without any value may be one."""
+    if len(columns) not in (1, 2):
+        return False
+    return all(any(isinstance(v, str) for v in column) or all(map(_is_missing, column)) for column in columns)
 
 
 def _is_missing(value: Any) -> bool:
@@ -187,9 +222,10 @@ def _text(value: Any, i: int, name: str) -> str:
         raise TypeError(f"{name}[{i}] must be str, got {type(value).__name__}; {remedy}.")
     try:
         value.encode("utf-8")
-    except UnicodeEncodeError:  # lone surrogates have no UTF-8 form, and tokenizers read UTF-8
-        return value.encode("utf-8", "replace").decode("utf-8")
-    return str(value)
+    except UnicodeEncodeError:
+        # tokenizers read UTF-8: the two halves of a character are joined, a lone one is replaced
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return str.__str__(value)  # a plain str, also of an enumeration, whose own __str__ says something else
 
 
 def _rendered(names: Sequence[str], rows: Iterable[Sequence[Any]], missing: Missing, name: str) -> list[str]:

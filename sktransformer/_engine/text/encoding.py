@@ -7,22 +7,22 @@ ids only, and adds special tokens and cuts by itself, in NumPy. Encoding reads, 
 
 from __future__ import annotations
 
+import copy
 import threading
-import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import TruncationWarning, did_you_mean
+from ..errors import TruncationWarning, did_you_mean, warn_user
+from ..validation import check_number
 from .documents import Documents
 
 Truncation = Literal["head", "tail", "head_tail"]
 TRUNCATIONS = ("head", "tail", "head_tail")
 IntArray = npt.NDArray[np.int32]
+PROBES = ("a", "0", ".", "的")  # known texts; a vocabulary learned on few texts may lack some
 
 
 @dataclass(frozen=True)
@@ -50,13 +50,24 @@ class Encoded:
 
 
 @dataclass(frozen=True)
+class Segments:
+    """Segment ids of a template's parts, as the tokenizer gives them: one a special token, one a text."""
+
+    prefix: tuple[int, ...]
+    first: int
+    middle: tuple[int, ...]
+    second: int
+    suffix: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class Template:
-    """The special tokens round one text, or round and between two."""
+    """The special tokens round one text, or round and between two; `segments` where not all are 0."""
 
     prefix: tuple[int, ...]
     middle: tuple[int, ...]
     suffix: tuple[int, ...]
-    segment_of_middle: int = 0
+    segments: Segments | None = None
 
     @property
     def n_special(self) -> int:
@@ -74,11 +85,11 @@ class Cut:
     def __post_init__(self) -> None:
         if self.truncation not in TRUNCATIONS:
             hint = did_you_mean(str(self.truncation), TRUNCATIONS)
-            raise ValueError(f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}")
+            raise ValueError(
+                f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}"
+            )
         for name in ("max_length", "head_length"):
-            value = getattr(self, name)
-            if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < 1:
-                raise ValueError(f"{name} must be a positive number of tokens, got {value!r}.")
+            check_number(name, getattr(self, name), low=1, integer=True)
 
 
 class TextEncoder:
@@ -86,15 +97,12 @@ class TextEncoder:
 
     def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
-        self._backend = getattr(tokenizer, "backend_tokenizer", None)
+        self._backend: Any = getattr(tokenizer, "backend_tokenizer", None)
         self._lock = threading.Lock()  # for tokenizers in pure Python, whose caches are not guarded
         self.single = self._find_template(pair=False)
         self.pair = self._find_template(pair=True)
         known = (tokenizer.eos_token_id, tokenizer.unk_token_id, tokenizer.pad_token_id, 0)
         self._filler = np.asarray([next(i for i in known if i is not None)], dtype=np.int32)
-        if self._backend is not None:
-            self._backend.no_truncation()
-            self._backend.no_padding()
 
     def encode(self, documents: Documents, cut: Cut, *, warn: bool = True) -> Encoded:
         """Return one window a document, cut to ``cut.max_length`` tokens.
@@ -108,54 +116,63 @@ class TextEncoder:
         room = cut.max_length - template.n_special
         if room < 1:
             raise ValueError(
-                f"max_length={cut.max_length} leaves no room beside {template.n_special} special tokens; raise max_length."
+                f"max_length={cut.max_length} leaves no room beside {template.n_special} special tokens; "
+                f"raise max_length."
             )
-        first = self._ids(documents.first)
-        if not template.n_special and documents.second is None:  # an empty text still needs one token to be read
-            first = [ids if len(ids) else self._filler for ids in first]
-        if documents.second is None:
-            kept = [_shorten(ids, room, cut) for ids in first]
-            n_cut = sum(len(ids) > room for ids in first)
-            encoded = _assemble(template, kept, None, n_cut)
-        else:
-            second = self._ids(documents.second)
-            shares = [_share(len(a), len(b), room) for a, b in zip(first, second, strict=True)]
-            kept = [_shorten(ids, share[0], cut) for ids, share in zip(first, shares, strict=True)]
-            others = [_shorten(ids, share[1], cut) for ids, share in zip(second, shares, strict=True)]
-            n_cut = sum(len(a) + len(b) > room for a, b in zip(first, second, strict=True))
-            encoded = _assemble(template, kept, others, n_cut)
-        if warn and encoded.n_cut:
-            _warn_cut(encoded, cut)
+        columns = [self._ids(texts) for texts in (documents.first, documents.second) if texts is not None]
+        totals = [sum(map(len, row)) for row in zip(*columns, strict=True)]
+        if not template.n_special:  # an empty document still needs one token to be read
+            pairs = zip(columns[0], totals, strict=True)
+            columns[0] = [ids if total else self._filler for ids, total in pairs]
+        n_cut = sum(total > room for total in totals)
+        encoded = _assemble(template, _cut_columns(columns, room, cut), n_cut)
+        if warn:
+            warn_cut(n_cut, len(documents), cut)
         return encoded
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
-            encode = self._backend.encode
-            return [
-                np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts
-            ]
+            encode = self._plain_backend().encode
+            return [np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts]
         with self._lock:
             return [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
+
+    def _plain_backend(self) -> Any:
+        """Return a backend that neither cuts nor pads.
+
+        That is the tokenizer's own, until somebody calls the tokenizer with ``truncation=`` or ``padding=``: the
+        setting stays on the backend, and would cut here too. From then on it is a copy.
+        """
+        with self._lock:
+            if self._backend.truncation is not None or self._backend.padding is not None:
+                self._backend = copy.deepcopy(self._backend)
+                self._backend.no_truncation()
+                self._backend.no_padding()
+            return self._backend
 
     def _plain(self, text: str) -> list[int]:
         tokens = self._tokenizer.tokenize(text)
         return list(self._tokenizer.convert_tokens_to_ids(tokens))
 
     def _find_template(self, *, pair: bool) -> Template:
-        """Find the special tokens by encoding two known texts with and without them."""
-        first, second = self._bare("a"), self._bare("b")
-        full = self._tokenizer("a", "b") if pair else self._tokenizer("a")
+        """Find the special tokens by encoding known texts with and without them."""
+        text, bare = next(((probe, ids) for probe in PROBES if (ids := self._bare(probe))), ("", []))
+        if not bare:
+            raise ValueError(
+                f"the tokenizer finds no token in any of {PROBES}; such a tokenizer can't be used."
+            )
+        full = self._tokenizer(text, text) if pair else self._tokenizer(text)
         ids = list(full["input_ids"])
-        start = _find(ids, first, 0)
-        end = start + len(first)
-        if not pair:
-            return Template(tuple(ids[:start]), (), tuple(ids[end:]))
-        again = _find(ids, second, end)
-        segments = full.get("token_type_ids") or [0] * len(ids)
-        middle_segment = int(segments[again - 1]) if again > end else 0
+        types = tuple(full.get("token_type_ids") or [0] * len(ids))
+        start = _find(ids, bare, 0)
+        end = start + len(bare)
+        again = _find(ids, bare, end) if pair else end
+        close = again + len(bare) if pair else end
+        second = types[again] if pair else 0
+        segments = Segments(types[:start], types[start], types[end:again], second, types[close:])
         return Template(
-            tuple(ids[:start]), tuple(ids[end:again]), tuple(ids[again + len(second) :]), middle_segment
+            tuple(ids[:start]), tuple(ids[end:again]), tuple(ids[close:]), segments if any(types) else None
         )
 
     def _bare(self, text: str) -> list[int]:
@@ -195,45 +212,58 @@ def _shorten(ids: IntArray, room: int, cut: Cut) -> IntArray:
     return np.concatenate([ids[:head], ids[len(ids) - (room - head) :]])
 
 
-def _assemble(
-    template: Template, first: list[IntArray], second: list[IntArray] | None, n_cut: int
-) -> Encoded:
+def _cut_columns(columns: list[list[IntArray]], room: int, cut: Cut) -> list[list[IntArray]]:
+    """Cut each document's texts so that together they have at most `room` tokens."""
+    if len(columns) == 1:
+        return [[_shorten(ids, room, cut) for ids in columns[0]]]
+    shares = [_share(len(a), len(b), room) for a, b in zip(*columns, strict=True)]
+    return [
+        [_shorten(ids, share[i], cut) for ids, share in zip(column, shares, strict=True)]
+        for i, column in enumerate(columns)
+    ]
+
+
+def _assemble(template: Template, columns: list[list[IntArray]], n_cut: int) -> Encoded:
+    """Lay prefix, first text, middle, second text and suffix of each document end to end."""
     prefix, middle, suffix = (
         np.asarray(part, dtype=np.int32) for part in (template.prefix, template.middle, template.suffix)
     )
-    rows: Iterable[tuple[IntArray, ...]]
-    types = None
-    if second is None:
-        rows = ((prefix, ids, suffix) for ids in first)
-        lengths = [len(ids) + template.n_special for ids in first]
+    if len(columns) == 1:
+        parts = [part for ids in columns[0] for part in (prefix, ids, suffix)]
     else:
-        rows = ((prefix, a, middle, b, suffix) for a, b in zip(first, second, strict=True))
-        lengths = [len(a) + len(b) + template.n_special for a, b in zip(first, second, strict=True)]
-        types = _segments(template, first, second)
-    parts = list(chain.from_iterable(rows))
-    ids = np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32)
+        parts = [part for a, b in zip(*columns, strict=True) for part in (prefix, a, middle, b, suffix)]
+    lengths = [sum(map(len, row)) + template.n_special for row in zip(*columns, strict=True)]
     starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    document = np.arange(len(first), dtype=np.int32)
-    return Encoded(ids, starts, document, len(first), types, n_cut)
+    n_documents = len(columns[0])
+    return Encoded(
+        np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32),
+        starts,
+        np.arange(n_documents, dtype=np.int32),
+        n_documents,
+        None if template.segments is None else _types(template.segments, columns),
+        n_cut,
+    )
 
 
-def _segments(template: Template, first: list[IntArray], second: list[IntArray]) -> npt.NDArray[np.int8]:
-    """Segment ids as BERT counts them: 0 up to the separator after the first text, 1 after it."""
-    before, after = len(template.prefix), len(template.suffix)
-    parts = []
-    for a, b in zip(first, second, strict=True):
-        parts.append(np.zeros(before + len(a), dtype=np.int8))
-        middle = np.zeros(len(template.middle), dtype=np.int8)
-        if len(middle):
-            middle[-1] = template.segment_of_middle
-        parts += [middle, np.ones(len(b) + after, dtype=np.int8)]
+def _types(segments: Segments, columns: list[list[IntArray]]) -> npt.NDArray[np.int8]:
+    """Repeat the template's segment ids over the documents' tokens."""
+    prefix, middle, suffix = (
+        np.asarray(part, dtype=np.int8) for part in (segments.prefix, segments.middle, segments.suffix)
+    )
+    parts: list[npt.NDArray[np.int8]] = []
+    for row in zip(*columns, strict=True):
+        parts += [prefix, np.full(len(row[0]), segments.first, dtype=np.int8)]
+        if len(row) == 2:
+            parts += [middle, np.full(len(row[1]), segments.second, dtype=np.int8)]
+        parts.append(suffix)
     return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int8)
 
 
-def _warn_cut(encoded: Encoded, cut: Cut) -> None:
-    warnings.warn(
-        f"{encoded.n_cut} of {encoded.n_documents} documents are longer than {cut.max_length} tokens and were cut "
-        f"(truncation={cut.truncation!r}).",
-        TruncationWarning,
-        stacklevel=6,
-    )
+def warn_cut(n_cut: int, n_documents: int, cut: Cut) -> None:
+    """Say once how many documents were cut, if any."""
+    if n_cut:
+        warn_user(
+            f"{n_cut} of {n_documents} documents are longer than {cut.max_length} tokens and were cut "
+            f"(truncation={cut.truncation!r}).",
+            TruncationWarning,
+        )

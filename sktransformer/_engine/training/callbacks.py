@@ -12,11 +12,11 @@ from skorch.callbacks import Callback
 from tqdm.auto import tqdm
 
 
-class StopTraining(Exception):  # noqa: N818 - a signal, not an error
+class StopTraining(Exception):
     """Raised by `ValidationScoring` when the score has stopped rising."""
 
 
-class ValidationScoring(Callback):  # type: ignore[misc]
+class ValidationScoring(Callback):
     """Score each epoch on held-out documents, keep the best weights in memory, stop when nothing improves.
 
     Parameters
@@ -35,6 +35,7 @@ class ValidationScoring(Callback):  # type: ignore[misc]
         """Forget earlier runs."""
         self.best_score_ = -np.inf
         self.best_epoch_ = 0
+        self.risen_at_ = 0
         self.best_weights_: dict[str, torch.Tensor] = {}
 
     def on_epoch_end(
@@ -44,15 +45,21 @@ class ValidationScoring(Callback):  # type: ignore[misc]
         net.module_.eval()
         score = float(self.score())
         epoch = len(net.history)
-        better = score > self.best_score_ or not self.best_weights_
+        # an undefined score (NaN) is worse than any, also when it was the first
+        first = not self.best_weights_ or (np.isnan(self.best_score_) and not np.isnan(score))
+        better = first or score > self.best_score_
         net.history.record("valid_score", score)
         net.history.record("valid_score_best", better)
         if better:
-            self.best_score_, self.best_epoch_ = score, epoch
+            self.best_score_, self.risen_at_ = score, epoch
+        if (
+            score >= self.best_score_
+        ):  # small held-out parts tie often, and a longer trained tie is surer of itself
+            self.best_epoch_ = epoch
             state = net.module_.state_dict()
             # a copy on the host: the best epoch must not cost the device a second model
             self.best_weights_ = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
-        elif epoch - self.best_epoch_ >= self.n_iter_no_change:
+        if epoch - self.risen_at_ >= self.n_iter_no_change:
             raise StopTraining
 
     def restore(self, module: torch.nn.Module) -> None:
@@ -62,7 +69,7 @@ class ValidationScoring(Callback):  # type: ignore[misc]
             self.best_weights_ = {}
 
 
-class ProgressBar(Callback):  # type: ignore[misc]
+class ProgressBar(Callback):
     """One tqdm bar a fit: epoch, step, loss, validation score, time left."""
 
     def __init__(self, n_steps: int, n_epochs: int) -> None:
@@ -78,9 +85,10 @@ class ProgressBar(Callback):  # type: ignore[misc]
     ) -> None:
         """Advance by a step, with the newest loss that was read back."""
         shown = {}
-        losses = [b["train_loss"] for b in net.history[-1]["batches"] if "train_loss" in b]
-        if losses:
-            shown["loss"] = f"{losses[-1]:.3f}"
+        batches = reversed(net.history[-1]["batches"])
+        newest = next((b["train_loss"] for b in batches if "train_loss" in b), None)
+        if newest is not None:
+            shown["loss"] = f"{newest:.3f}"
         if len(net.history) > 1 and "valid_score" in net.history[-2]:
             shown["valid"] = f"{net.history[-2]['valid_score']:.3f}"
         self.bar_.set_description(f"epoch {len(net.history)}/{self.n_epochs}")

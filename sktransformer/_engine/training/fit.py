@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ from skorch.callbacks import EpochTimer, GradientNormClipping, LRScheduler, Pass
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel
 
+from ..errors import NonFiniteLossError
 from ..text.batches import Collator
 from .callbacks import ProgressBar, StopTraining, ValidationScoring
 from .data import TrainingData
@@ -84,29 +86,60 @@ def train(
     Raises
     ------
     NonFiniteLossError
-        When the loss is no number.
+        When the loss is no number, or the last step left weights that are none.
     """
     n_steps = settings.max_epochs * -(-len(data) // settings.batch_size)
     validation = None if score is None else ValidationScoring(score, settings.n_iter_no_change)
     bar = ProgressBar(n_steps, settings.max_epochs) if settings.verbose else None
     net = _net(model, objective, collator, settings, [*_own(settings, n_steps, validation, bar), *callbacks])
-    if settings.gradient_checkpointing:
-        model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     try:
-        net.run(data)
+        with _checkpointing(model) if settings.gradient_checkpointing else nullcontext():
+            net.run(data)
     except StopTraining:
         net.notify("on_train_end", X=data)
     finally:
         if bar is not None:
             bar.close()
-        if settings.gradient_checkpointing:
-            model.gradient_checkpointing_disable()
         model.eval()
         model.zero_grad(set_to_none=True)
     if validation is not None:
         validation.restore(model)
+    _require_finite(model)
     best = validation.best_epoch_ if validation is not None else len(net.history)
     return TrainingResult(_records(net.history), best, torch.cat(net.predicted_).cpu(), net.token_budget)
+
+
+@contextmanager
+def _checkpointing(model: PreTrainedModel) -> Iterator[None]:
+    """Compute layers anew in the backward pass; Transformers 5.24 calls this activation checkpointing."""
+    if not model.supports_gradient_checkpointing:
+        raise ValueError(
+            f"gradient_checkpointing=True, but Transformers can't do it for {model.config.model_type} models; "
+            f"pass False."
+        )
+    new = hasattr(model, "activation_checkpointing_enable")
+    name = "activation_checkpointing" if new else "gradient_checkpointing"
+    caches = getattr(model.config, "use_cache", False)
+    if caches:  # of no use in training, and Transformers would say on stderr that it switches it off
+        model.config.use_cache = False
+    getattr(model, f"{name}_enable")({"use_reentrant": False})
+    try:
+        yield
+    finally:
+        getattr(model, f"{name}_disable")()
+        model.disable_input_require_grads()  # a hook that enabling sets and disabling leaves
+        if caches:
+            model.config.use_cache = caches
+
+
+def _require_finite(model: PreTrainedModel) -> None:
+    """Look at the weights once: what the last step breaks shows in no loss."""
+    whole = [parameter.isfinite().all() for parameter in model.parameters()]
+    if not bool(torch.stack(whole).all()):
+        raise NonFiniteLossError(
+            "the last step left weights that are NaN or infinite; lower learning_rate, raise warmup_ratio, "
+            "or set max_grad_norm."
+        )
 
 
 def _own(
@@ -159,7 +192,8 @@ def _records(history: Any) -> list[dict[str, Any]]:
     records = []
     for row in history:
         rates = [batch["learning_rate"] for batch in row["batches"] if "learning_rate" in batch]
-        record = {key: value for key, value in row.items() if key != "batches" and not key.startswith("train_batch")}
+        left_out = ("batches", "train_batch_count", "train_loss_best")
+        record = {key: value for key, value in row.items() if key not in left_out}
         record["learning_rate"] = rates[-1] if rates else float("nan")
         records.append({key: record[key] for key in [*HISTORY, *record] if key in record})
     return records

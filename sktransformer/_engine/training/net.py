@@ -7,7 +7,7 @@ step does not depend on how it was cut), and its habit of reading the loss back 
 
 from __future__ import annotations
 
-import warnings
+import dis
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from ..devices import autocast, is_out_of_memory
-from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning
+from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows, plan
 from .data import OptimizerBatches, TrainingData
 from .losses import Objective
@@ -26,7 +26,7 @@ SMALLEST_BUDGET = 16  # tokens; below it memory is short for another reason than
 GPU_CHECK_EVERY = 50  # steps between two looks at the losses: each look waits for the device
 
 
-class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
+class MicroBatchNet(skorch.NeuralNet):
     """One model, one objective, one collator; see the module's docstring.
 
     Parameters
@@ -46,6 +46,8 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
     seed : int
         Of the order of documents.
     """
+
+    warned_: bool
 
     def __init__(
         self,
@@ -100,7 +102,9 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
         self.data_ = X
         return X, None
 
-    def run_single_epoch(self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any) -> None:
+    def run_single_epoch(
+        self, iterator: Any, training: bool, prefix: str, step_fn: Any, **fit_params: Any
+    ) -> None:
         """Run the optimizer steps of an epoch; on a GPU losses are read back once in a while, not at each step."""
         if iterator is None:
             return
@@ -133,13 +137,18 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
     def train_step_single(self, batch: tuple[Rows], **fit_params: Any) -> dict[str, torch.Tensor]:
         """Accumulate the gradients of one optimizer batch; on lack of memory halve the token budget and begin again."""
         self._set_training(True)
+        before = self.token_budget
         while True:
             try:
-                return self._accumulate(batch[0])
+                step = self._accumulate(batch[0])
+                break
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error) or self.token_budget // 2 < SMALLEST_BUDGET:
                     raise
             self._back_off()
+        if self.token_budget < before:
+            self._warn_once()
+        return step
 
     def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor]:
         data: TrainingData = self.data_
@@ -168,20 +177,26 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
         self.token_budget //= 2
         if self.collator.device.type == "cuda":
             torch.cuda.empty_cache()
-        warnings.warn(
+
+    def _warn_once(self) -> None:
+        """Say that memory was short: one warning a run, whatever the number of halvings."""
+        if self.warned_:
+            return
+        self.warned_ = True
+        warn_user(
             f"out of memory: continuing with micro-batches of {self.token_budget} tokens (same result, slower); "
             f"pass token_budget={self.token_budget} to start there.",
             OutOfMemoryBackoffWarning,
-            stacklevel=2,
         )
 
     def run(self, data: TrainingData) -> None:
         """Train for `max_epochs`.
 
-        skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as skorch's
-        EarlyStopping does) ends the run; the user's Ctrl-C goes on up.
+        skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as
+        skorch's EarlyStopping does) ends the run; the user's Ctrl-C goes on up.
         """
         self.initialize()
+        self.warned_ = False
         self.notify("on_train_begin", X=data)
         try:
             self.fit_loop(data)
@@ -192,7 +207,13 @@ class MicroBatchNet(skorch.NeuralNet):  # type: ignore[misc]
 
 
 def _raised_by_callback(error: BaseException) -> bool:
+    """Whether a `raise` statement of a skorch callback is where `error` comes from.
+
+    A Ctrl-C that arrives while such a callback runs has its frame too, but interrupts another instruction.
+    """
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
-    return trace is not None and str(trace.tb_frame.f_globals.get("__name__", "")).startswith("skorch.callbacks")
+    if trace is None or not str(trace.tb_frame.f_globals.get("__name__", "")).startswith("skorch.callbacks"):
+        return False
+    return dis.opname[trace.tb_frame.f_code.co_code[trace.tb_lasti]] == "RAISE_VARARGS"

@@ -38,7 +38,11 @@ def schedule(name: str, n_steps: int, warmup_ratio: float) -> Callable[[int], fl
         progress = (step - n_warmup) / max(1, n_steps - n_warmup)
         if name == "constant":
             return 1.0
-        return max(0.0, 1.0 - progress) if name == "linear" else 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
+        return (
+            max(0.0, 1.0 - progress)
+            if name == "linear"
+            else 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
+        )
 
     return factor
 
@@ -48,8 +52,8 @@ def parameter_groups(
 ) -> list[dict[str, Any]]:
     """Group trainable parameters by learning rate and decay.
 
-    A parameter at depth d of a model with L layers learns at ``learning_rate * layer_decay ** (L + 1 - d)``, so the head
-    learns at the full rate and the embeddings slowest. Biases and norms are not decayed.
+    A parameter at depth d of a model with L layers learns at ``learning_rate * layer_decay ** (L + 1 - d)``, so the
+    head learns at the full rate and the embeddings slowest. Biases and norms are not decayed.
 
     References
     ----------
@@ -65,7 +69,9 @@ def parameter_groups(
             continue
         rate = learning_rate * layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
         groups.setdefault((rate, 0.0 if name in exempt else weight_decay), []).append(parameter)
-    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in groups.items()]
+    # the head's group first: the history records the rate of the first one
+    by_rate = sorted(groups.items(), key=lambda group: -group[0][0])
+    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in by_rate]
 
 
 def fused_adamw(groups: list[dict[str, Any]], learning_rate: float) -> torch.optim.AdamW:
