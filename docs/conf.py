@@ -77,7 +77,9 @@ def write_api_page() -> None:
 
     order = [*HEADINGS, *sorted({door(name) for name in sktransformer._ROOMS} - set(HEADINGS))]
     names = sorted(sktransformer._ROOMS, key=lambda name: (order.index(door(name)), name))
-    text = "API\n===\n\nEvery name can be imported from ``sktransformer`` itself.\n\n"
+    text = "API\n===\n\nEvery name can be imported from ``sktransformer`` itself. "
+    text += "Estimators also have the methods of scikit-learn's base classes: "
+    text += "``get_params``, ``set_params``, ``set_output``, ``score`` and the like.\n\n"
     text += ".. currentmodule:: sktransformer\n"
     for room, group in groupby(names, key=door):
         heading = HEADINGS.get(room, room)
@@ -88,4 +90,11 @@ def write_api_page() -> None:
     page.write_text(text, encoding="utf-8")
 
 
-write_api_page()
+def skip_inherited(app, what, name, member, skip, options):
+    """Leave out what scikit-learn defines: its docstrings refer to pages that only its own manual has."""
+    return True if (getattr(member, "__module__", None) or "").startswith("sklearn.") else None
+
+
+def setup(app):
+    write_api_page()  # before Sphinx looks for its sources
+    app.connect("autodoc-skip-member", skip_inherited)

@@ -1,7 +1,12 @@
 """What an import loads: no torch for the root and the rooms that stand apart; names on first use."""
 
+import ast
+import re
 import subprocess
 import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
 
 import pytest
 
@@ -76,3 +81,28 @@ def test_unknown_name_without_a_near_one_suggests_nothing():
         sktransformer.quux  # noqa: B018
     with pytest.raises(ImportError, match="quux"):
         from sktransformer import quux  # noqa: F401
+
+
+def test_everything_imported_is_declared():
+    """A package that comes along with another today may stop doing so tomorrow."""
+    repository = Path(__file__).parents[1]
+    project = tomllib.loads((repository / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    lines = [
+        *project["dependencies"],
+        *(line for extra in project["optional-dependencies"].values() for line in extra),
+    ]
+    declared = {re.match(r"[\w.-]+", line).group().lower() for line in lines}
+    imported = set()
+    for file in (repository / "sktransformer").rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom) and not node.level:
+                names = [node.module]
+            imported |= {name.partition(".")[0] for name in names}
+    distributions = packages_distributions()
+    missing = {
+        name
+        for name in imported - {"sktransformer", *sys.stdlib_module_names}
+        if declared.isdisjoint(found.lower().replace("_", "-") for found in distributions.get(name, [name]))
+    }
+    assert missing == set()

@@ -12,7 +12,9 @@ from sklearn.utils.validation import _check_feature_names, _check_sample_weight,
 def check_columns(estimator: Any, X: Any, width: int | None, *, reset: bool) -> None:
     """Set or compare `n_features_in_` and `feature_names_in_` for a table of `width` columns.
 
-    `validate_data` does this for arrays of numbers only; texts (`width` None) have no columns to compare.
+    `validate_data` does this for arrays of numbers only; texts (`width` None) have no columns to compare. Names are
+    compared where both sides have some: the same texts may come as a list here and as a frame there, without a warning.
+    The name of a single column is never compared.
 
     Raises
     ------
@@ -25,9 +27,7 @@ def check_columns(estimator: Any, X: Any, width: int | None, *, reset: bool) -> 
                 if hasattr(estimator, name):
                     delattr(estimator, name)
         return
-    # one column of texts is the same as a list of them, which has no name: only names on both sides are compared
-    named = hasattr(X, "columns") and (reset or hasattr(estimator, "feature_names_in_"))
-    if width > 1 or named:
+    if reset or (width > 1 and hasattr(X, "columns") and hasattr(estimator, "feature_names_in_")):
         _check_feature_names(estimator, X, reset=reset)
     if reset:
         estimator.n_features_in_ = width

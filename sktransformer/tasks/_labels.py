@@ -56,7 +56,9 @@ def as_labels(y: Any, name: str = "y") -> Labels:
     values = column_or_1d(array, warn=True)
     _require_present(values, name)
     if values.dtype.kind == "O" and not any(isinstance(value, str) for value in values):
-        values = np.asarray(values.tolist())  # numbers in an object array, which scikit-learn takes for no labels
+        values = np.asarray(
+            values.tolist()
+        )  # numbers in an object array, which scikit-learn takes for no labels
     if values.dtype.kind == "f":
         assert_all_finite(values, input_name=name)
     check_classification_targets(values)
@@ -64,7 +66,7 @@ def as_labels(y: Any, name: str = "y") -> Labels:
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-            f"{classes[0]!r}"
+            f"{classes.tolist()[0]!r}"
         )
     return Labels("single", classes, torch.from_numpy(index), index.astype(np.int64), values)
 

@@ -138,9 +138,11 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             draw_seed(0), resolve_device(self.device)
         ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
+        encoder = TextEncoder(checkpoint.tokenizer)
+        self._encode(encoder, documents.take([]), None)  # raises when max_length leaves no room for a text
         after = self._shadow()
         check_columns(after, X, documents.width, reset=True)
-        after._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), documents)
+        after._record_checkpoint(checkpoint, encoder, documents)
         self.__dict__ = after.__dict__
         return self
 
@@ -179,6 +181,11 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             return documents
         first = [text if text.startswith(prompt) else prompt + text for text in documents.first]
         return Documents(first, documents.second, documents.width, documents.names)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []  # whatever comes in, float32 comes out
+        return tags
 
     @property
     def _n_features_out(self) -> int:

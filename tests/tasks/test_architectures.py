@@ -65,9 +65,7 @@ def test_a_prediction_does_not_depend_on_its_company(
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
 @pytest.mark.parametrize("name", ENCODERS)
-def test_a_vector_does_not_depend_on_its_company(
-    padded: Callable[[], None], name: str, pooling: str
-) -> None:
+def test_a_vector_does_not_depend_on_its_company(padded: Callable[[], None], name: str, pooling: str) -> None:
     fitted = TransformerEmbedder(tiny_checkpoint(name), pooling=pooling, precision="float32").fit(LENGTHS)
     rows = cuts(fitted, "transform", LENGTHS)
     padded()
@@ -78,7 +76,9 @@ def test_a_vector_does_not_depend_on_its_company(
 
 
 @pytest.mark.parametrize("name", ["flaubert", "flaubert-prenorm"])
-def test_flaubert_learns_with_both_norms(classifier: Maker, mails: list[str], labels: list[str], name: str) -> None:
+def test_flaubert_learns_with_both_norms(
+    classifier: Maker, mails: list[str], labels: list[str], name: str
+) -> None:
     fitted = classifier(name).fit(mails, labels)
     assert fitted.model_.config.pre_norm == name.endswith("prenorm")
     assert fitted.score(mails, labels) == 1.0
@@ -96,9 +96,7 @@ SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "i
     ],
     ids=lambda config: config.model_type,
 )
-def test_from_scratch(
-    config: Any, mails: list[str], labels: list[str], learning: dict[str, Any]
-) -> None:
+def test_from_scratch(config: Any, mails: list[str], labels: list[str], learning: dict[str, Any]) -> None:
     before = config.to_dict()
     estimator = TransformerClassifier(config, max_length=48, **learning)
     fitted = estimator.fit(mails, labels)

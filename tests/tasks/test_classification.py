@@ -102,9 +102,13 @@ def test_pairs(quick: Maker, mails: list[str], labels: list[str]) -> None:
         np.testing.assert_array_equal(quick("bert").fit(X, labels).predict_proba(X), expected)
     swapped = fitted.predict_proba([(second, first) for first, second in pairs])
     assert np.abs(swapped - expected).max() > 1e-4
-    with pytest.raises(ValueError, match="X has single texts, but TransformerClassifier was fitted on pairs of"):
+    with pytest.raises(
+        ValueError, match="X has single texts, but TransformerClassifier was fitted on pairs of"
+    ):
         fitted.predict(mails)
-    with pytest.raises(ValueError, match="X has pairs of texts, but TransformerClassifier was fitted on single"):
+    with pytest.raises(
+        ValueError, match="X has pairs of texts, but TransformerClassifier was fitted on single"
+    ):
         quick("bert").fit(mails, labels).predict(pairs)
 
 
@@ -178,8 +182,16 @@ def test_balanced_weights_come_from_the_training_part_alone(quick: Maker, mails:
 @pytest.mark.parametrize(
     ("class_weight", "error", "message"),
     [
-        ("balancd", ValueError, "class_weight must be None, \"balanced\" or a dict of classes, got 'balancd'"),
-        ({"facture": 1.0, "colis": 2.0}, ValueError, r"'colis', which is not among the classes \['facture', "),
+        (
+            "balancd",
+            ValueError,
+            "class_weight must be None, \"balanced\" or a dict of classes, got 'balancd'",
+        ),
+        (
+            {"facture": 1.0, "colis": 2.0},
+            ValueError,
+            r"'colis', which is not among the classes \['facture', ",
+        ),
     ],
 )
 def test_class_weight_of_another_kind(
@@ -257,7 +269,9 @@ def test_unfitted(quick: Maker, mails: list[str], method: str) -> None:
         getattr(quick(), method)(mails)
 
 
-def test_parameters_stay_as_they_were_given(mails: list[str], labels: list[str], learning: dict[str, Any]) -> None:
+def test_parameters_stay_as_they_were_given(
+    mails: list[str], labels: list[str], learning: dict[str, Any]
+) -> None:
     folder = tiny_checkpoint("camembert")
     weights = {"facture": 2.0}
     estimator = TransformerClassifier(folder, class_weight=weights, **learning)

@@ -61,6 +61,8 @@ def as_documents(X: Any, *, missing: Missing = "error", name: str = "X") -> Docu
         raise ValueError(f'missing={missing!r} is not known; choose "error" or "empty".')
     if isinstance(X, (str, bytes)):
         raise TypeError(f"{name} must be an iterable of texts, got one {type(X).__name__}; pass [{name}].")
+    if hasattr(X, "toarray"):  # sparse, one kind of which is a dict too
+        return _from_numbers(X, name)  # check_array words the error
     if isinstance(X, (dict, set, frozenset)):
         raise TypeError(f"{name} must be an ordered iterable of texts, got {type(X).__name__}; pass a list.")
     frame = _frame(X)
@@ -68,8 +70,10 @@ def as_documents(X: Any, *, missing: Missing = "error", name: str = "X") -> Docu
         return _from_frame(frame, X, missing, name)
     if isinstance(X, np.ndarray):
         return _from_array(X, missing, name)
-    if hasattr(X, "toarray") or (hasattr(X, "__array__") and not _is_one_dimensional(X)):
-        return _from_numbers(X, name)  # check_array words the error for sparse input
+    if hasattr(X, "__array__") and not isinstance(X, Iterable):
+        return _from_array(np.asarray(X), missing, name)
+    if hasattr(X, "__array__") and not _is_one_dimensional(X):
+        return _from_numbers(X, name)
     return _from_rows(_listed(X, name), missing, name)
 
 
