@@ -42,7 +42,7 @@ SENTENCE_TRANSFORMERS_DEFAULT = 32
 
 def classify(folder: Path, corpus: Corpus, rounds: int) -> dict[str, Any]:
     """Probabilities of `corpus`: ours, and the pipeline's in batches and one by one."""
-    from sktransformer.tasks.classification import TransformerClassifier
+    from sktransformer import TransformerClassifier
 
     classifier = TransformerClassifier.from_pretrained(
         folder, max_length=MAX_LENGTH, device="cpu", precision="float32"
@@ -72,7 +72,7 @@ def embed(corpus: Corpus, rounds: int) -> dict[str, Any]:
     """Normalised mean-pooled vectors of `corpus`: ours, and sentence-transformers'."""
     from sentence_transformers import SentenceTransformer
 
-    from sktransformer.tasks.embedding import TransformerEmbedder
+    from sktransformer import TransformerEmbedder
 
     folder = bundled(MINILM)
     embedder = TransformerEmbedder(folder, max_length=MAX_LENGTH, device="cpu", precision="float32")

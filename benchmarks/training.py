@@ -94,7 +94,7 @@ class SkorchWatch(Callback):  # type: ignore[misc]
 
 
 def ours(corpus: Corpus, settings: Settings, ask: list[str] | None = None, **parameters: Any) -> Run:
-    from sktransformer.tasks.classification import TransformerClassifier
+    from sktransformer import TransformerClassifier
 
     watch = SkorchWatch()
     classifier = TransformerClassifier(
