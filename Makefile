@@ -91,8 +91,11 @@ test: lint types examples
 	$(STEP) "doctests and tests"
 	@$(BIN)/python -m pytest --doctest-modules sktransformer tests $(PYTEST_ARGS)
 
+# Each module of benchmarks/ that can be run, then the tables made from what they wrote.
+BENCHMARKS ?= $(filter-out report,$(patsubst benchmarks/%.py,%,$(shell grep -l __main__ benchmarks/*.py 2>/dev/null)))
 bench: $(VENV)/.stamp-bench
-	@$(BIN)/python -m benchmarks $(ARGS)
+	@for name in $(BENCHMARKS); do printf '==> %s\n' "$$name"; $(BIN)/python -m benchmarks.$$name $(ARGS) || exit 1; done
+	@[ ! -e benchmarks/report.py ] || $(BIN)/python -m benchmarks.report
 
 docs: $(VENV)/.stamp-docs
 	$(STEP) "sphinx, warnings as errors"

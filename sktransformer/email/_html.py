@@ -125,11 +125,12 @@ def parse_html(text: str) -> Markup:
     rest = _end_of_text(visible, end)
     if rest < len(visible):
         hidden.append((rest, len(visible)))
-    parser = _LineParser()
     # Without line feeds the parser counts characters from the start, not from the last line.
-    parser.feed(visible[:end].replace("\n", "\r"))
+    visible = visible.replace("\n", "\r")
+    parser = _LineParser(visible)
+    parser.feed(visible[:end])
     parser.close()
-    parser.handle_data(unescape(visible[end:rest]).replace("\n", "\r"), place=end)
+    parser.handle_data(unescape(visible[end:rest]), place=end)
     parser.finish(rest)
     return Markup(parser.lines, parser.spans, parser.presets, sorted(parser.cuts), hidden)
 
@@ -198,8 +199,9 @@ def _strip_tags(text: str, hidden: list[tuple[int, int]]) -> Markup:
 class _LineParser(HTMLParser):
     """Collects visible lines; knows whether it is inside a wrapper of quoted text or of a signature."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
+        self._text = text
         self.lines: list[str] = []
         self.spans: list[tuple[int, int]] = []
         self.presets: list[str] = []
@@ -245,14 +247,15 @@ class _LineParser(HTMLParser):
             self._wrapper = (wrapper, depth - 1, kind) if depth > 1 else ("", 0, BODY)
 
     def handle_data(self, data: str, *, place: int | None = None) -> None:
-        start = self.getpos()[1] if place is None else place
-        if self._preformatted:
-            for number, line in enumerate(data.split("\r")):
-                if number:
-                    self._break(start)
-                self._add(line.rstrip(), start)
+        place = self.getpos()[1] if place is None else place
+        if not self._preformatted:
+            self._add(_BLANKS.sub(" ", data), place)
             return
-        self._add(_BLANKS.sub(" ", data), start)
+        for number, line in enumerate(data.split("\r")):
+            if number:
+                place = self._text.find("\r", place) + 1 or place
+                self._break(place)
+            self._add(line.rstrip(), place)
 
     def finish(self, place: int) -> None:
         """End the last line."""
@@ -266,6 +269,8 @@ class _LineParser(HTMLParser):
         if not self._filled:
             self._filled = True
             self._line_start = place
+            while self._text[self._line_start].isspace():
+                self._line_start += 1
         self._pieces.append(text)
 
     def _block(self, tag: str, attrs: object, place: int) -> None:

@@ -254,15 +254,10 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         limit = self.max_chars
         page, markup = self._label(text[:limit])
         spans = markup.spans if markup else line_spans(text[:limit])
-        pieces = self._pieces(page, spans)
-        if markup:
-            pieces += [(HTML, start, end) for start, end in markup.hidden]
+        pieces = _without_nested(self._pieces(page, spans), markup.hidden if markup else [])
         if text[limit:].strip():
             pieces.append((TRUNCATED, limit, len(text)))
-        return [
-            Removed(kind, start, end, text[start:end])
-            for kind, start, end in sorted(pieces, key=lambda piece: piece[1:])
-        ]
+        return [Removed(kind, start, end, text[start:end]) for kind, start, end in pieces]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the one column of the output.
@@ -372,3 +367,15 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         tags.no_validation = True  # texts are checked here; scikit-learn's checks of numbers don't apply
         tags.requires_fit = False
         return tags
+
+
+def _without_nested(
+    pieces: list[tuple[str, int, int]], hidden: list[tuple[int, int]]
+) -> list[tuple[str, int, int]]:
+    """All pieces in order; a style sheet inside a quote is a part of the quote."""
+    every = [*pieces, *((HTML, start, end) for start, end in hidden)]
+    kept: list[tuple[str, int, int]] = []
+    for kind, start, end in sorted(every, key=lambda piece: (piece[1], -piece[2])):
+        if not kept or start >= kept[-1][2]:
+            kept.append((kind, start, end))
+    return kept

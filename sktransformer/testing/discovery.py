@@ -10,7 +10,6 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-
 ROOMS = ("tasks", "email", "model_selection", "ensemble", "baselines", "nn")
 _PACKAGE = __name__.split(".", 1)[0]
 

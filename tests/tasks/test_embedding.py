@@ -28,7 +28,7 @@ def by_hand(name: str, texts: Any, pooling: str) -> np.ndarray:
     for text in texts:
         given = (text,) if isinstance(text, str) else text
         with torch.no_grad():
-            hidden = model(**tokenizer(*given, return_tensors="pt")).last_hidden_state[0]
+            hidden = model(**tokenizer(*([part] for part in given), return_tensors="pt")).last_hidden_state[0]
         rows.append((hidden.mean(dim=0) if pooling == "mean" else hidden[0]).numpy())
     return np.array(rows)
 

