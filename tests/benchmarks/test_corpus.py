@@ -1,4 +1,4 @@
-"""The documents of the benchmarks: their lengths are what they say, their labels can be learned, a seed repeats them."""
+"""The documents of the benchmarks: as long as they say, learnable, and the same ones for a seed."""
 
 import numpy as np
 import pytest

@@ -5,7 +5,7 @@ from benchmarks import report
 
 def record(results, **settings):
     return {
-        "name": "x", "date": "2026-01-02", "commit": "0123456789abcdef", "changed_files": 0, "quick": False, "rounds": 5,
+        "name": "x", "date": "2026-01-02", "commit": "0123456789abcdef", "changed_files": 0, "rounds": 5,
         "threads": 1, "machine": {"processor": "A chip", "cores": 2, "flags": ["avx2"], "load_average": 0.1},
         "versions": {"torch": "2.13.0", "setfit": None}, "settings": settings, "results": results,
     }  # fmt: skip
