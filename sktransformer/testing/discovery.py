@@ -20,6 +20,7 @@ def all_estimators() -> list[tuple[str, type[BaseEstimator]]]:
     Returns
     -------
     list of (str, type)
+        The classes of the public rooms that scikit-learn would call estimators.
 
     Examples
     --------
@@ -33,7 +34,11 @@ def all_estimators() -> list[tuple[str, type[BaseEstimator]]]:
         for name, value in vars(module).items():
             if name.startswith("_") or (public is not None and name not in public):
                 continue
-            if inspect.isclass(value) and issubclass(value, BaseEstimator) and value.__module__ == module.__name__:
+            if (
+                inspect.isclass(value)
+                and issubclass(value, BaseEstimator)
+                and value.__module__ == module.__name__
+            ):
                 found[name] = value
     return sorted(found.items())
 
