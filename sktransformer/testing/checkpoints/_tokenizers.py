@@ -185,7 +185,8 @@ def flaubert(folder: Path) -> PreTrainedTokenizerBase:
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{i}>" for i in range(10))]
     # Left to the trainer, the characters at the ends of words get ids in the order of a hash map.
-    last = sorted({f"{word[-1]}</w>" for sentence in SENTENCES for word in sentence.split()})
+    split = tokenizer.pre_tokenizer.pre_tokenize_str
+    last = sorted({f"{word[-1]}</w>" for sentence in SENTENCES for word, _ in split(sentence)})
     model = _train(
         tokenizer,
         trainers.BpeTrainer(
