@@ -274,8 +274,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         probabilities = self.predict_proba(X)
         if self.label_kind_ == "multilabel":
             return (probabilities > 0.5).astype(np.int64)
-        labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-        return labels
+        return np.take(self.classes_, probabilities.argmax(axis=1))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Return class probabilities: softmax of the logits, or a sigmoid a label when there are several a document.
