@@ -25,7 +25,7 @@ from sklearn.svm import LinearSVC
 
 from .common import E5, ROOT, Stopwatch, arguments, prepare, say, write
 
-DATA = ROOT.parent / "shared" / "data" / "sib200_fr"
+DATA = ROOT.parent / "shared" / "data" / "sib200_fr"  # beside the repository
 PROMPT = "query: "
 CANDIDATES = ({"learning_rate": 1e-4, "max_epochs": 5}, {"learning_rate": 2e-4, "max_epochs": 5})
 SEEDS = (0, 1, 2)
@@ -67,7 +67,9 @@ class Judge:
             "fit_cpu_seconds": fitted.cpu,
             "milliseconds_per_document": asked.cpu / len(self.X_dev) * 1000,
         }
-        say(f"  {name:<58} macro-F1 {found['macro_f1']:.3f}  accuracy {found['accuracy']:.3f}  fit {fitted.cpu:.1f} s")
+        say(
+            f"  {name:<58} macro-F1 {found['macro_f1']:.3f}  accuracy {found['accuracy']:.3f}  fit {fitted.cpu:.1f} s"
+        )
         return found
 
 
@@ -91,7 +93,9 @@ def frozen(judge: Judge) -> dict[str, Any]:
         scoring="f1_macro",
     )
     name = "frozen multilingual-e5-small + logistic regression"
-    found = judge.score(name, make_pipeline(TransformerEmbedder(E5, prompt=PROMPT, precision="float32"), search))
+    found = judge.score(
+        name, make_pipeline(TransformerEmbedder(E5, prompt=PROMPT, precision="float32"), search)
+    )
     return {name: {**found, "C": search.best_params_["C"]} if hasattr(search, "best_params_") else found}
 
 
@@ -99,11 +103,19 @@ def fine_tuned(judge: Judge, quick: bool) -> dict[str, Any]:
     """Fine-tune the encoder: settings chosen on a fifth of the training part, then three seeds on all of it."""
     from sktransformer import TransformerClassifier
 
-    X, X_valid, y, y_valid = train_test_split(judge.X, judge.y, test_size=0.2, stratify=judge.y, random_state=0)
+    X, X_valid, y, y_valid = train_test_split(
+        judge.X, judge.y, test_size=0.2, stratify=judge.y, random_state=0
+    )
 
     def make(seed: int, settings: dict[str, Any]) -> Any:
         return TransformerClassifier(
-            E5, max_length=128, batch_size=16, precision="float32", freeze="embeddings", random_state=seed, **settings
+            E5,
+            max_length=128,
+            batch_size=16,
+            precision="float32",
+            freeze="embeddings",
+            random_state=seed,
+            **settings,
         )
 
     tried = []
@@ -114,7 +126,9 @@ def fine_tuned(judge: Judge, quick: bool) -> dict[str, Any]:
         say(f"  {settings}: macro-F1 {tried[-1][0]:.3f} on a fifth of the training part")
     _, chosen = max(tried, key=lambda pair: pair[0])
     seeds = SEEDS[:1] if quick else SEEDS
-    runs = [judge.score(f"fine-tuned multilingual-e5-small, seed {seed}", make(seed, chosen)) for seed in seeds]
+    runs = [
+        judge.score(f"fine-tuned multilingual-e5-small, seed {seed}", make(seed, chosen)) for seed in seeds
+    ]
     scores = [run["macro_f1"] for run in runs]
     name = "fine-tuned multilingual-e5-small"
     spread = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
@@ -122,7 +136,10 @@ def fine_tuned(judge: Judge, quick: bool) -> dict[str, Any]:
     averages = {key: float(np.mean([run[key] for run in runs])) for key in runs[0]}
     return {
         name: {
-            **averages, "macro_f1_std": spread, "macro_f1_by_seed": scores, "chosen": chosen,
+            **averages,
+            "macro_f1_std": spread,
+            "macro_f1_by_seed": scores,
+            "chosen": chosen,
             "tried": [{"macro_f1_on_validation": score, **settings} for score, settings in tried],
         }
     }
@@ -136,7 +153,13 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)
     results = {**baselines(judge), **frozen(judge), **fine_tuned(judge, options.quick)}
     counts = dict(sorted(Counter(judge.y.tolist()).items()))
-    settings = {"train": len(judge.X), "dev": len(judge.X_dev), "classes": counts, "prompt": PROMPT, "encoder": E5}
+    settings = {
+        "train": len(judge.X),
+        "dev": len(judge.X_dev),
+        "classes": counts,
+        "prompt": PROMPT,
+        "encoder": E5,
+    }
     write("french_topics", options, results, settings)
 
 

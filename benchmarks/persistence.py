@@ -80,7 +80,9 @@ def imports(rounds: int) -> dict[str, Any]:
 def saving(model: str, rounds: int) -> dict[str, Any]:
     """File size, peak memory of dump, seconds of dump and load, for a fitted classifier on `model`."""
     with classifier_folder(model, len(TOPICS)) as folder:
-        runs = [in_subprocess("benchmarks.persistence", "--dump-and-load", str(folder)) for _ in range(rounds)]
+        runs = [
+            in_subprocess("benchmarks.persistence", "--dump-and-load", str(folder)) for _ in range(rounds)
+        ]
     for run in runs:
         say(f"  {model}: " + ", ".join(f"{key} {value:.4g}" for key, value in run.items()))
     return {key: summary([run[key] for run in runs]) for key in runs[0]}
@@ -97,7 +99,9 @@ def dump_and_load(folder: Path) -> None:
     expected = classifier.predict_proba(["bonjour", "où est ma facture ?"])
     for parameter in classifier.model_.parameters():
         parameter.sum()  # weights may be mapped from their file: touched, they are part of what the process holds
-    weights = sum(parameter.numel() * parameter.element_size() for parameter in classifier.model_.parameters())
+    weights = sum(
+        parameter.numel() * parameter.element_size() for parameter in classifier.model_.parameters()
+    )
     with tempfile.TemporaryDirectory() as made:
         path = Path(made) / "model.joblib"
         held = reset_peak()
@@ -108,26 +112,30 @@ def dump_and_load(folder: Path) -> None:
         command = [sys.executable, "-m", "benchmarks.persistence", "--load", str(path)]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     loaded = json.loads(done.stdout.splitlines()[-1])
-    difference = max(abs(a - b) for a, b in zip(expected.ravel().tolist(), loaded.pop("probabilities"), strict=True))
+    difference = max(
+        abs(a - b) for a, b in zip(expected.ravel().tolist(), loaded.pop("probabilities"), strict=True)
+    )
     if difference > 1e-6:
         raise SystemExit(f"the loaded classifier differs by {difference:.2g}")
-    say(json.dumps({
-        "weights_bytes": weights,
-        "file_bytes": size,
-        "file_over_weights": size / weights,
-        "dump_seconds": dumped.wall,
-        "dump_peak_above_bytes": above,
-        "dump_peak_above_over_weights": above / weights,
-        "clone_seconds": statistics.median(clones),
-        **loaded,
-    }))
+    say(
+        json.dumps(
+            {
+                "weights_bytes": weights,
+                "file_bytes": size,
+                "file_over_weights": size / weights,
+                "dump_seconds": dumped.wall,
+                "dump_peak_above_bytes": above,
+                "dump_peak_above_over_weights": above / weights,
+                "clone_seconds": statistics.median(clones),
+                **loaded,
+            }
+        )
+    )
 
 
 def load(path: Path) -> None:
     """Load in this process, where nothing but the imports has happened, and print one JSON object."""
     import joblib
-
-    import sktransformer.tasks.classification
 
     held = reset_peak()
     start = time.perf_counter()

@@ -33,10 +33,11 @@ class Markup(NamedTuple):
 
 
 _START = re.compile(
-    r"\s*<(?:!doctype|html|head|body|meta|style|div|p|table|span|font|br)\b[^<]*>", re.IGNORECASE
+    r"\s*<(?:!doctype|html|head|body|meta|style|div|p|pre|table|span|font|br|h[1-6]|blockquote)\b[^<]*>",
+    re.IGNORECASE,
 )
 _TAG = re.compile(
-    r"</(?:html|body|div|p|table|tr|td|span|blockquote|font|center|ul|ol|li|h[1-6]|a|b|i|u|strong|em)\s*>|<br\s*/?>",
+    r"</(?:html|body|div|p|pre|table|tr|td|span|blockquote|font|center|ul|ol|li|h[1-6]|a|b|i|u|strong|em)\s*>|<br\s*/?>",
     re.IGNORECASE,
 )
 # How far to look for the second tag of a body that does not begin with one.
@@ -191,7 +192,7 @@ def _strip_tags(text: str, hidden: list[tuple[int, int]]) -> Markup:
     start = 0
     for line in _ANY_TAG.sub(blank, text).split("\n"):
         lines.append(_BLANKS.sub(" ", unescape(line)).strip())
-        spans.append((start, start + len(line)))
+        spans.append((start + len(line) - len(line.lstrip()), start + len(line.rstrip())))
         start += len(line) + 1
     return Markup(lines, spans, [BODY] * len(lines), [], hidden)
 
@@ -289,6 +290,8 @@ class _LineParser(HTMLParser):
         self._append(text, self._line_start if text else place, place)
 
     def _append(self, text: str, start: int, end: int) -> None:
+        while end > start and self._text[end - 1].isspace():
+            end -= 1
         self.lines.append(text)
         self.spans.append((start, end))
         self.presets.append(self._wrapper[2])

@@ -47,7 +47,8 @@ def test_authored_html(name):
 
 
 SWALLOWED = (
-    "Bonjour Claire,\n\nPremier point à voir.\n\n\nLe paramètre bloque toujours.\n\nSecond point à voir.\n\n\n"
+    "Bonjour Claire,\n\nPremier point à voir.\n\n\n"
+    "Le paramètre bloque toujours.\n\nSecond point à voir.\n\n\n"
     "- Le 2026-04-09 23:25, Support a écrit :\n> ancien texte"
 )
 ANSWER = "Bonjour Claire, Premier point à voir. Le paramètre bloque toujours. Second point à voir."
@@ -77,7 +78,8 @@ def test_prose_that_begins_with_le_is_no_attribution(text, right, start):
 
 HEADER = (
     "De : Paul Durand <paul@example.org>\nEnvoyé : lundi 12 janvier 2026 09:14\n"
-    "À : Sinistres <sinistres@example.org>\nCc : Anne PETIT; Luc ROY;\nEva BLANC <eva@example.org>; Jean NOIR\n"
+    "À : Sinistres <sinistres@example.org>\n"
+    "Cc : Anne PETIT; Luc ROY;\nEva BLANC <eva@example.org>; Jean NOIR\n"
     "Objet : Dégât des eaux\n\nBonjour,\nMerci d'ouvrir un dossier pour l'appartement B12.\n"
 )
 

@@ -9,7 +9,7 @@ from sktransformer.email import EmailCleaner
 FIXTURES = Path(__file__).parents[2] / "../shared/data/email_replies/crisp/test/fixtures"
 
 # Name -> the lines that belong to the newest message, as (first, one after the last).
-FIRST_FIVE = [(0, 5)]
+FIRST_FIVE = ((0, 5),)
 RIGHT = {
     **dict.fromkeys(
         [
@@ -52,7 +52,7 @@ RIGHT = {
             *("email_tricky_9_nested_quotes", "email_unquoted_reply", "sig_no_empty_line"),
             "email_custom_quote_header",
         ],
-        [(0, 1)],
+        ((0, 1),),
     ),
     "email_2": [(0, 1), (8, 34)],
     "email_21": [(0, 638)],

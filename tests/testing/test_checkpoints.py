@@ -128,6 +128,7 @@ def test_weights_do_not_depend_on_the_random_state(tmp_path, monkeypatch):
     assert contents[0] == contents[1]
 
 
+@pytest.mark.slow
 def test_every_process_builds_the_same_bytes(tmp_path):
     code = (
         "import hashlib; from sktransformer.testing.checkpoints import TINY_NAMES, tiny_checkpoint\n"

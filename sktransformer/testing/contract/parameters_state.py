@@ -222,7 +222,9 @@ def inputs_are_not_mutated(subject: Subject) -> None:
         copies = copy.deepcopy((documents, targets))
         subject.read(subject.fit(documents, targets), documents)
         for now, before in zip((documents, targets), copies, strict=True):
-            same = now.equals(before) if hasattr(now, "equals") else before is None or list(now) == list(before)
+            same = (
+                now.equals(before) if hasattr(now, "equals") else before is None or list(now) == list(before)
+            )
             require(same, f"fit or reading changed a {name} that was passed")
 
 
