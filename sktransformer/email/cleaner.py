@@ -22,18 +22,27 @@ TRUNCATED = "truncated"
 
 
 class Removed(NamedTuple):
-    """A piece of a mail that cleaning takes away; see :meth:`EmailCleaner.explain`.
+    r"""A piece of a mail that cleaning takes away; see :meth:`EmailCleaner.explain`.
 
-    Attributes
+    Parameters
     ----------
     kind : {"quote", "header", "signature", "disclaimer", "footer", "html", "truncated"}
         What it is: an older message with the line that introduces it; the header block of a forward; a
         signature with its closing; a legal notice or a warning about outside mail; what a phone or a mail
         program adds; markup that is not shown; what lies beyond `max_chars`.
-    start, end : int
-        Offsets into the raw text, in characters.
+    start : int
+        Where it begins in the raw text, in characters.
+    end : int
+        Where it ends, in characters.
     text : str
         The raw text from `start` to `end`.
+
+    Examples
+    --------
+    >>> from sktransformer.email import EmailCleaner
+    >>> [piece] = EmailCleaner().explain("Merci ! Je relance.\n> Bonjour")
+    >>> piece.kind, piece.start, piece.end
+    ('quote', 20, 29)
     """
 
     kind: str

@@ -33,7 +33,11 @@ def all_estimators() -> list[tuple[str, type[BaseEstimator]]]:
         for name, value in vars(module).items():
             if name.startswith("_") or (public is not None and name not in public):
                 continue
-            if inspect.isclass(value) and issubclass(value, BaseEstimator) and value.__module__ == module.__name__:
+            if (
+                inspect.isclass(value)
+                and issubclass(value, BaseEstimator)
+                and value.__module__ == module.__name__
+            ):
                 found[name] = value
     return sorted(found.items())
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from ..errors import did_you_mean
+from .structure import first_position
 from .vocabularies import KINDS, Kind, learn
 
 if TYPE_CHECKING:
@@ -88,22 +89,6 @@ _FAMILIES: dict[str, tuple[Kind, Style]] = {
     **dict.fromkeys(("t5", "mt5", "umt5"), ("unigram", "t5")),
     "modernbert": ("byte_bpe", "bert"),
 }
-# Architectures that number positions from pad_token_id + 1, after fairseq's RoBERTa.
-_OFFSET_POSITIONS = frozenset(
-    (
-        "camembert",
-        "data2vec-text",
-        "ibert",
-        "longformer",
-        "luke",
-        "mpnet",
-        "roberta",
-        "roberta-prelayernorm",
-        "xlm-roberta",
-        "xlm-roberta-xl",
-        "xmod",
-    )
-)
 
 
 def train_tokenizer(
@@ -337,7 +322,7 @@ def _fit_positions(fitted: PretrainedConfig, max_length: int) -> int | None:
     positions = getattr(fitted, "max_position_embeddings", None)
     if not isinstance(positions, int) or positions < 1:
         return None
-    offset = fitted.pad_token_id + 1 if fitted.model_type in _OFFSET_POSITIONS else 0
+    offset = first_position(fitted)
     if max_length <= positions < max_length + offset:
         positions = max_length + offset
         fitted.max_position_embeddings = positions
