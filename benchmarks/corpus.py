@@ -13,24 +13,26 @@ import numpy as np
 
 SPREAD = 0.88  # of the logarithm of lengths: with a median of 108 and a cap of 512 tokens the mean is 150
 
-COMMON = """
-    le la les un une des du de au aux et ou mais donc car ni que qui dont où quand comme si pour par avec sans sous sur dans
-    entre vers chez depuis pendant avant après je tu il elle nous vous ils elles on ce cette ces mon ma mes votre vos notre
-    nos leur leurs est sont était sera avez avons ai a ont peut peuvent dois doit faire fait voir vu dire dit prendre mettre
-    envoyer reçu demander répondre merci bonjour madame monsieur cordialement salutations équipe service message jour semaine
-    mois année hier demain matin soir déjà encore toujours jamais souvent parfois très plus moins trop assez bien mal ici là
-    aussi ainsi alors ensuite enfin pourtant cependant parce votre part suite objet dossier numéro référence réponse question
-    personne temps chose point moment lieu main partie petit grand nouveau dernier premier autre même seul possible simple
-""".split()
+_COMMON = """
+    le la les un une des du de au aux et ou mais donc car ni que qui dont où quand comme si pour par avec sans
+    sous sur dans entre vers chez depuis pendant avant après je tu il elle nous vous ils elles on ce cette ces
+    mon ma mes votre vos notre nos leur leurs est sont était sera avez avons ai a ont peut peuvent dois doit
+    faire fait voir vu dire dit prendre mettre envoyer reçu demander répondre merci bonjour madame monsieur
+    cordialement salutations équipe service message jour semaine mois année hier demain matin soir déjà encore
+    toujours jamais souvent parfois très plus moins trop assez bien mal ici là aussi ainsi alors ensuite enfin
+    pourtant cependant parce votre part suite objet dossier numéro référence réponse question personne temps
+    chose point moment lieu main partie petit grand nouveau dernier premier autre même seul possible simple
+"""
+COMMON = tuple(_COMMON.split())
 TOPICS = {
-    "facturation": "facture montant tva avoir relevé échéance débit paiement doublon tarif euros compta acompte impayé",
-    "livraison": "colis livreur transporteur retard adresse suivi expédition entrepôt carton quai chauffeur relais palette",
-    "technique": "panne erreur écran logiciel connexion serveur bogue redémarrage mise-à-jour câble réseau pilote plante",
-    "résiliation": "résilier contrat préavis abonnement clôture terme rétractation engagement départ annuler cesser échoir",
-    "réclamation": "scandaleux inadmissible plainte mécontent litige déçu médiateur remboursement honteux préjudice courroux",
-    "commercial": "devis offre remise catalogue commande gamme partenaire promotion rendez-vous essai prospect volume lot",
-    "ressources": "congé salaire bulletin embauche candidature stage entretien formation mutuelle absence planning paie",
-    "compte": "mot-de-passe identifiant profil accès bloqué inscription courriel vérification authentification code pseudo",
+    "facturation": "facture montant tva avoir relevé échéance débit paiement doublon tarif euros compta acompte",
+    "livraison": "colis livreur transporteur retard adresse suivi expédition entrepôt carton quai chauffeur relais",
+    "technique": "panne erreur écran logiciel connexion serveur bogue redémarrage mise-à-jour câble réseau pilote",
+    "résiliation": "résilier contrat préavis abonnement clôture terme rétractation engagement départ annuler cesser",
+    "réclamation": "scandaleux inadmissible plainte mécontent litige déçu médiateur remboursement honteux préjudice",
+    "commercial": "devis offre remise catalogue commande gamme partenaire promotion rendez-vous essai prospect volume",
+    "ressources": "congé salaire bulletin embauche candidature stage entretien formation mutuelle absence planning",
+    "compte": "mot-de-passe identifiant profil accès bloqué inscription courriel vérification authentification code",
 }
 
 
@@ -69,8 +71,9 @@ def mails(
     random = np.random.default_rng(seed)
     lengths = np.exp(random.normal(np.log(median), SPREAD, n_documents)).round().clip(8, longest).astype(int)
     topics = [words.split() for words in TOPICS.values()]
+    known = {*COMMON, *(word for words in topics for word in words)}
     # a tokenizer splits at spaces first, so that the tokens of words add up
-    cost = {w: len(tokenizer(w, add_special_tokens=False)["input_ids"]) for w in {*COMMON, *sum(topics, [])}}
+    cost = {word: len(tokenizer(word, add_special_tokens=False)["input_ids"]) for word in known}
     labels = random.integers(len(topics), size=n_documents)
     shortest = next(word for word in COMMON if cost[word] == 1)
     texts = []

@@ -51,10 +51,9 @@ from .common import (
     reset_peak,
     say,
     seconds,
-    summary,
     write,
 )
-from .corpus import Corpus, TOPICS, mails
+from .corpus import TOPICS, Corpus, mails
 
 BATCH, LEARNING_RATE, WARMUP, WEIGHT_DECAY, MAX_NORM, MAX_LENGTH = 32, 2e-4, 0.1, 0.01, 1.0, 512
 
@@ -79,7 +78,7 @@ class Settings:
     seed: int = 0
 
 
-# -- ours ---------------------------------------------------------------------------------------------------------------
+# -- ours ------------------------------------------------------------------------------------------
 
 
 class SkorchWatch(Callback):  # type: ignore[misc]
@@ -94,7 +93,7 @@ class SkorchWatch(Callback):  # type: ignore[misc]
 
 
 def ours(corpus: Corpus, settings: Settings, ask: list[str] | None = None, **parameters: Any) -> Run:
-    from sktransformer.tasks.classification import TransformerClassifier
+    from sktransformer import TransformerClassifier
 
     watch = SkorchWatch()
     classifier = TransformerClassifier(
@@ -116,7 +115,7 @@ def ours(corpus: Corpus, settings: Settings, ask: list[str] | None = None, **par
     return Run(watch.sample, None if ask is None else classifier.decision_function(ask))
 
 
-# -- the peers ----------------------------------------------------------------------------------------------------------
+# -- the peers -------------------------------------------------------------------------------------
 
 
 class TrainerWatch(TrainerCallback):  # type: ignore[misc]
@@ -244,7 +243,7 @@ TRAINERS: dict[str, Callable[..., Run]] = {
     "skorch, padded to max_length": skorch_padded,
 }
 
-# -- the sections -------------------------------------------------------------------------------------------------------
+# -- the sections ----------------------------------------------------------------------------------
 
 
 def same_step(folder: Path, tokenizer: Any) -> float:
@@ -353,6 +352,8 @@ def main() -> None:
             results["accuracy"] = accuracies(folder, tokenizer, options.quick)
     if "memory" in options.sections:
         results["memory"] = memory(options.quick)
+        ours_, *trainers = (results["memory"][name]["peak_bytes"] for name in list(TRAINERS)[:3])
+        results["memory_times_trainer"] = ours_ / min(trainers)
     write(
         "training",
         options,

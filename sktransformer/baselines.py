@@ -196,6 +196,21 @@ class TextJoiner(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):  
         texts[:] = ["\n".join(cells) for cells in zip(*columns, strict=True)]
         return texts
 
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
+        """Name the one column of the output.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored.
+
+        Returns
+        -------
+        ndarray of shape (1,), dtype object
+            The name "text".
+        """
+        return np.array(["text"], dtype=object)
+
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True

@@ -33,10 +33,11 @@ class Markup(NamedTuple):
 
 
 _START = re.compile(
-    r"\s*<(?:!doctype|html|head|body|meta|style|div|p|table|span|font|br)\b[^<]*>", re.IGNORECASE
+    r"\s*<(?:!doctype|html|head|body|meta|style|div|p|pre|table|span|font|br|h[1-6]|blockquote)\b[^<]*>",
+    re.IGNORECASE,
 )
 _TAG = re.compile(
-    r"</(?:html|body|div|p|table|tr|td|span|blockquote|font|center|ul|ol|li|h[1-6]|a|b|i|u|strong|em)\s*>|<br\s*/?>",
+    r"</(?:html|body|div|p|pre|table|tr|td|span|blockquote|font|center|ul|ol|li|h[1-6]|a|b|i|u|strong|em)\s*>|<br\s*/?>",
     re.IGNORECASE,
 )
 # How far to look for the second tag of a body that does not begin with one.
@@ -125,11 +126,12 @@ def parse_html(text: str) -> Markup:
     rest = _end_of_text(visible, end)
     if rest < len(visible):
         hidden.append((rest, len(visible)))
-    parser = _LineParser()
     # Without line feeds the parser counts characters from the start, not from the last line.
-    parser.feed(visible[:end].replace("\n", "\r"))
+    visible = visible.replace("\n", "\r")
+    parser = _LineParser(visible)
+    parser.feed(visible[:end])
     parser.close()
-    parser.handle_data(unescape(visible[end:rest]).replace("\n", "\r"), place=end)
+    parser.handle_data(unescape(visible[end:rest]), place=end)
     parser.finish(rest)
     return Markup(parser.lines, parser.spans, parser.presets, sorted(parser.cuts), hidden)
 
@@ -190,7 +192,7 @@ def _strip_tags(text: str, hidden: list[tuple[int, int]]) -> Markup:
     start = 0
     for line in _ANY_TAG.sub(blank, text).split("\n"):
         lines.append(_BLANKS.sub(" ", unescape(line)).strip())
-        spans.append((start, start + len(line)))
+        spans.append((start + len(line) - len(line.lstrip()), start + len(line.rstrip())))
         start += len(line) + 1
     return Markup(lines, spans, [BODY] * len(lines), [], hidden)
 
@@ -198,8 +200,9 @@ def _strip_tags(text: str, hidden: list[tuple[int, int]]) -> Markup:
 class _LineParser(HTMLParser):
     """Collects visible lines; knows whether it is inside a wrapper of quoted text or of a signature."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__(convert_charrefs=True)
+        self._text = text
         self.lines: list[str] = []
         self.spans: list[tuple[int, int]] = []
         self.presets: list[str] = []
@@ -245,14 +248,15 @@ class _LineParser(HTMLParser):
             self._wrapper = (wrapper, depth - 1, kind) if depth > 1 else ("", 0, BODY)
 
     def handle_data(self, data: str, *, place: int | None = None) -> None:
-        start = self.getpos()[1] if place is None else place
-        if self._preformatted:
-            for number, line in enumerate(data.split("\r")):
-                if number:
-                    self._break(start)
-                self._add(line.rstrip(), start)
+        place = self.getpos()[1] if place is None else place
+        if not self._preformatted:
+            self._add(_BLANKS.sub(" ", data), place)
             return
-        self._add(_BLANKS.sub(" ", data), start)
+        for number, line in enumerate(data.split("\r")):
+            if number:
+                place = self._text.find("\r", place) + 1 or place
+                self._break(place)
+            self._add(line.rstrip(), place)
 
     def finish(self, place: int) -> None:
         """End the last line."""
@@ -266,6 +270,8 @@ class _LineParser(HTMLParser):
         if not self._filled:
             self._filled = True
             self._line_start = place
+            while self._text[self._line_start].isspace():
+                self._line_start += 1
         self._pieces.append(text)
 
     def _block(self, tag: str, attrs: object, place: int) -> None:
@@ -284,6 +290,8 @@ class _LineParser(HTMLParser):
         self._append(text, self._line_start if text else place, place)
 
     def _append(self, text: str, start: int, end: int) -> None:
+        while end > start and self._text[end - 1].isspace():
+            end -= 1
         self.lines.append(text)
         self.spans.append((start, end))
         self.presets.append(self._wrapper[2])

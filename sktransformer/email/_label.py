@@ -82,7 +82,7 @@ def _absorb_rules(page: Page) -> None:
     """A line of dashes or underscores belongs to the removed piece below it, or to the one it closes."""
     kinds = page.kinds
     for line in range(len(page) - 2, -1, -1):
-        if kinds[line] == BODY and kinds[line + 1] != BODY and is_rule(page.lows[line]):
+        if kinds[line] in (BODY, SIGNATURE) and kinds[line + 1] != BODY and is_rule(page.lows[line]):
             kinds[line] = kinds[line + 1]
     last = len(page) - 1
     while last > 0 and kinds[last] == BODY and is_rule(page.lows[last]):

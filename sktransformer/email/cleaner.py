@@ -22,18 +22,27 @@ TRUNCATED = "truncated"
 
 
 class Removed(NamedTuple):
-    """A piece of a mail that cleaning takes away; see :meth:`EmailCleaner.explain`.
+    r"""A piece of a mail that cleaning takes away; see :meth:`EmailCleaner.explain`.
 
-    Attributes
+    Parameters
     ----------
     kind : {"quote", "header", "signature", "disclaimer", "footer", "html", "truncated"}
         What it is: an older message with the line that introduces it; the header block of a forward; a
         signature with its closing; a legal notice or a warning about outside mail; what a phone or a mail
         program adds; markup that is not shown; what lies beyond `max_chars`.
-    start, end : int
-        Offsets into the raw text, in characters.
+    start : int
+        Where it begins in the raw text, in characters.
+    end : int
+        Where it ends, in characters.
     text : str
         The raw text from `start` to `end`.
+
+    Examples
+    --------
+    >>> from sktransformer.email import EmailCleaner
+    >>> [piece] = EmailCleaner().explain("Merci ! Je relance.\n> Bonjour")
+    >>> piece.kind, piece.start, piece.end
+    ('quote', 20, 29)
     """
 
     kind: str
@@ -254,15 +263,10 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         limit = self.max_chars
         page, markup = self._label(text[:limit])
         spans = markup.spans if markup else line_spans(text[:limit])
-        pieces = self._pieces(page, spans)
-        if markup:
-            pieces += [(HTML, start, end) for start, end in markup.hidden]
+        pieces = _without_nested(self._pieces(page, spans), markup.hidden if markup else [])
         if text[limit:].strip():
             pieces.append((TRUNCATED, limit, len(text)))
-        return [
-            Removed(kind, start, end, text[start:end])
-            for kind, start, end in sorted(pieces, key=lambda piece: piece[1:])
-        ]
+        return [Removed(kind, start, end, text[start:end]) for kind, start, end in pieces]
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[np.object_]:
         """Name the one column of the output.
@@ -372,3 +376,15 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         tags.no_validation = True  # texts are checked here; scikit-learn's checks of numbers don't apply
         tags.requires_fit = False
         return tags
+
+
+def _without_nested(
+    pieces: list[tuple[str, int, int]], hidden: list[tuple[int, int]]
+) -> list[tuple[str, int, int]]:
+    """All pieces in order; a style sheet inside a quote is a part of the quote."""
+    every = [*pieces, *((HTML, start, end) for start, end in hidden)]
+    kept: list[tuple[str, int, int]] = []
+    for kind, start, end in sorted(every, key=lambda piece: (piece[1], -piece[2])):
+        if not kept or start >= kept[-1][2]:
+            kept.append((kind, start, end))
+    return kept

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._engine.errors import warn_user
 from .._engine.text.encoding import Encoded
 
 
@@ -46,9 +46,9 @@ def held_out(
             "pass more rows or early_stopping=False."
         )
     if alone:
-        warnings.warn(
+        warn_user(
             f"{len(alone)} class(es) with a single member stay out of validation: {', '.join(alone)}.",
-            stacklevel=5,
+            UserWarning,
         )
     return np.setdiff1d(np.arange(len(labels)), validation), validation
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -17,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length
 from .._engine.checkpoints.loading import Checkpoint, Head
 from .._engine.compat import n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
-from .._engine.errors import WrongTaskError
+from .._engine.errors import WrongTaskError, warn_user
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import Encoded, TextEncoder
@@ -365,11 +364,10 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         result = self._run(checkpoint, loss(self.label_smoothing), data, seed, score)
         if labels.kind == "single" and len(result.predicted.unique()) == 1:
             only = labels.classes.tolist()[int(result.predicted[0])]
-            warnings.warn(
+            warn_user(
                 f"training collapsed: in the last epoch every document was taken for {only!r}; lower learning_rate, "
                 f"raise warmup_ratio or max_epochs, or try another random_state.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         return result
 

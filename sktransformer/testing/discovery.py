@@ -10,7 +10,6 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-
 ROOMS = ("tasks", "email", "model_selection", "ensemble", "baselines", "nn")
 _PACKAGE = __name__.split(".", 1)[0]
 
@@ -30,9 +29,15 @@ def all_estimators() -> list[tuple[str, type[BaseEstimator]]]:
     """
     found: dict[str, type[BaseEstimator]] = {}
     for module in _public_modules():
+        public = getattr(module, "__all__", None)
         for name, value in vars(module).items():
-            here = inspect.isclass(value) and value.__module__ == module.__name__
-            if here and not name.startswith("_") and issubclass(value, BaseEstimator):
+            if name.startswith("_") or (public is not None and name not in public):
+                continue
+            if (
+                inspect.isclass(value)
+                and issubclass(value, BaseEstimator)
+                and value.__module__ == module.__name__
+            ):
                 found[name] = value
     return sorted(found.items())
 

@@ -28,7 +28,7 @@ def by_hand(name: str, texts: Any, pooling: str) -> np.ndarray:
     for text in texts:
         given = (text,) if isinstance(text, str) else text
         with torch.no_grad():
-            hidden = model(**tokenizer(*given, return_tensors="pt")).last_hidden_state[0]
+            hidden = model(**tokenizer(*([part] for part in given), return_tensors="pt")).last_hidden_state[0]
         rows.append((hidden.mean(dim=0) if pooling == "mean" else hidden[0]).numpy())
     return np.array(rows)
 
@@ -137,7 +137,7 @@ def test_long_texts_are_cut_with_one_warning(truncation: str) -> None:
 @pytest.mark.parametrize(
     ("parameters", "error", "message"),
     [
-        ({"pooling": "maen"}, ValueError, r"pooling='maen' is not known; choose one of \('mean', 'cls'\). Did you mean 'mean'"),
+        ({"pooling": "maen"}, ValueError, r"pooling='maen' is not known; .* Did you mean 'mean'"),
         ({"normalize": 1}, TypeError, "normalize must be True or False, got int"),
         ({"prompt": 3}, TypeError, "prompt must be None or str, got int"),
         ({"max_length": 2}, ValueError, "max_length=2 leaves no room beside 2 special tokens"),

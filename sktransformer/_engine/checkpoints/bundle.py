@@ -58,11 +58,18 @@ def to_bundle(checkpoint: Checkpoint, head: Head) -> dict[str, Any]:
         "versions": versions(),
         "head": head,
         "class": type(model).__name__,
-        "config": model.config.to_json_string(use_diff=False),
+        "config": _config_text(model),
         "weights": weights,
         "dtypes": dtypes,
         "tokenizer": _tokenizer_files(checkpoint.tokenizer),
     }
+
+
+def _config_text(model: PreTrainedModel) -> str:
+    """Return the config as JSON, without the path that it came from: it may name a user, and may be gone."""
+    fields = json.loads(model.config.to_json_string(use_diff=False))
+    fields.pop("_name_or_path", None)
+    return json.dumps(fields)
 
 
 def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
@@ -87,6 +94,7 @@ def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
             None, config=config, state_dict=state, dtype=torch.float32, output_loading_info=True
         )
     model, report = loaded
+    model.config._name_or_path = ""  # Transformers wrote the path that it was given there: None
     absent = sorted([*report["missing_keys"], *report["mismatched_keys"]], key=str)
     if absent:  # Transformers would draw them at random
         raise PersistenceError(

@@ -95,8 +95,10 @@ def hub_folder(repository: str, *, revision: str | None = None, progress: bool =
     try:
         check_folder(folder)
     except CheckpointCorruptError:
-        # A damaged file that lay in the cache before counts as present, so only a forced download replaces
-        # it.
+        # A damaged file that lay in the cache before counts as present: a forced download fetches it again,
+        # but leaves a plain file (in a cache that was copied without its links) where it stands.
+        for name in files:
+            (folder / name).unlink(missing_ok=True)
         folder = _download(repository, revision, files, progress, force=True)
         check_folder(folder)
     return folder
@@ -150,22 +152,22 @@ def _refusal(repository: str, revision: str | None, error: Exception) -> str | N
         RevisionNotFoundError,
     )
 
-    if isinstance(error, GatedRepoError):
-        return _gated(repository)
-    if isinstance(error, RevisionNotFoundError):
+    cause: BaseException | None = error
+    while cause is not None and not isinstance(cause, HfHubHTTPError):  # the client wraps some of its errors
+        cause = cause.__cause__
+    if cause is None:
+        return None
+    status = cause.response.status_code
+    if isinstance(cause, RevisionNotFoundError):
         return (
             f"the hub repository {repository!r} has no revision {revision!r}; pass an existing branch, tag "
             "or commit, or none for the main branch."
         )
-    if isinstance(error, RepositoryNotFoundError):
+    if isinstance(cause, RepositoryNotFoundError) and not isinstance(cause, GatedRepoError):
         return _unknown(repository)
-    if isinstance(error, HfHubHTTPError):
-        status = error.response.status_code
-        if status in (401, 403):
-            return _gated(repository)
-        if status == 404:
-            return _unknown(repository)
-    return None
+    if isinstance(cause, GatedRepoError) or status in (401, 403):
+        return _gated(repository)
+    return _unknown(repository) if status == 404 else None
 
 
 def _bounded(call: Callable[[], Result], seconds: float) -> Result:

@@ -23,6 +23,9 @@ Kind = Literal["wordpiece", "bpe", "byte_bpe", "unigram"]
 KINDS: tuple[Kind, ...] = ("wordpiece", "bpe", "byte_bpe", "unigram")
 
 MIN_FREQUENCY = 2  # a pair seen once teaches nothing
+# Characters (bytes where the vocabulary is bytes) in a piece. Without a limit one run of a repeated character
+# makes pieces of thousands, and segmenting costs the square of their length.
+MAX_PIECE = 32
 CONTINUING = "##"
 MAX_ALPHABET = 1000  # characters that get a piece of their own, as in BERT's; rarer ones are unknown
 # Unigram: candidates per piece that is kept, and rounds of estimating.
@@ -110,6 +113,7 @@ def _learn_byte_bpe(
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         min_frequency=MIN_FREQUENCY,
+        max_token_length=MAX_PIECE,
         special_tokens=list(special),
         initial_alphabet=sorted(pre_tokenizers.ByteLevel.alphabet()),
         show_progress=False,
@@ -135,6 +139,7 @@ def _train_bpe(
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         min_frequency=MIN_FREQUENCY,
+        max_token_length=MAX_PIECE,
         special_tokens=list(special),
         initial_alphabet=alphabet,
         limit_alphabet=len(alphabet),
@@ -156,6 +161,7 @@ def learn_wordpiece(
     trainer = trainers.BpeTrainer(
         vocab_size=vocab_size,
         min_frequency=MIN_FREQUENCY,
+        max_token_length=MAX_PIECE,
         # Left to the trainer, the inner characters get ids in the order of a hash map; as special tokens they
         # come first, in this order.
         special_tokens=[*special, *inside],

@@ -51,7 +51,7 @@ def forward(
     """
     lengths = encoded.lengths
     pending = plan(np.arange(len(lengths)), lengths, token_budget, collator.layout)
-    order, rows, warned = [], [], False
+    order, rows, asked = [], [], token_budget
     while pending:
         windows = pending.pop(0)
         try:
@@ -64,20 +64,20 @@ def forward(
                 raise
             token_budget //= 2
             pending = plan(np.concatenate([windows, *pending]), lengths, token_budget, collator.layout)
-            warned = warned or _warn(token_budget)
+    if token_budget < asked:
+        _warn(token_budget)  # now, when the budget that fits is known
     stacked = torch.cat(rows).cpu().numpy()
     restored = np.empty_like(stacked)
     restored[np.concatenate(order)] = stacked
     return restored
 
 
-def _warn(token_budget: int) -> bool:
+def _warn(token_budget: int) -> None:
     warn_user(
-        f"out of memory: continuing with batches of at most {token_budget} tokens (same result, slower); "
+        f"out of memory: continued with batches of at most {token_budget} tokens (same result, slower); "
         f"pass token_budget={token_budget} to start there.",
         OutOfMemoryBackoffWarning,
     )
-    return True
 
 
 def read_logits(model: PreTrainedModel, batch: Batch) -> torch.Tensor:

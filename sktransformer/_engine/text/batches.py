@@ -32,7 +32,7 @@ class PackedLayout:
 class Batch:
     """One forward pass: `windows` are the positions in `Encoded`, in the order of the output's rows.
 
-    Padded: input_ids (B, T), attention_mask (B, T) or None when nothing is padded. Packed: input_ids (1, N),
+    Padded: input_ids (B, T), attention_mask (B, T) or None when no id is that of padding. Packed: input_ids (1, N),
     position_ids (1, N) that restart at each window, and `packed`.
     """
 
@@ -111,7 +111,8 @@ class Collator:
         return Batch(
             windows,
             self._tensor(ids),
-            attention_mask=None if mask.all() else self._tensor(mask),
+            # without a mask some models take a padding token inside a text for padding, and warn of it
+            attention_mask=None if (ids != self.pad_token_id).all() else self._tensor(mask),
             token_type_ids=None if types is None else self._tensor(types),
         )
 

@@ -183,10 +183,12 @@ def _from_nested(rows: list[Any], width: int, missing: Missing, name: str) -> Do
     cells = [cell for row in rows if isinstance(row, NESTED) for cell in row]
     if not any(isinstance(cell, str) for cell in cells) and not all(map(_is_missing, cells)):
         return _from_numbers(rows, name)
+    first = next(i for i, row in enumerate(rows) if not _is_missing(row))
     full = [(None,) * width if _is_missing(row) else row for row in rows]
     for i, row in enumerate(full):
         if not isinstance(row, NESTED) or len(row) != width:
-            raise ValueError(f"{name}[{i}] must be a row of {width} like the first one, got {_shown(row)}.")
+            kind = "a pair of texts" if width == 2 else f"a row of {width}"
+            raise ValueError(f"{name}[{i}] must be {kind} like {name}[{first}], got {_shown(row)}.")
     return _from_cells([list(column) for column in zip(*full, strict=True)], rows, missing, name)
 
 

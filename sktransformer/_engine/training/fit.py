@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -91,17 +92,14 @@ def train(
     validation = None if score is None else ValidationScoring(score, settings.n_iter_no_change)
     bar = ProgressBar(n_steps, settings.max_epochs) if settings.verbose else None
     net = _net(model, objective, collator, settings, [*_own(settings, n_steps, validation, bar), *callbacks])
-    if settings.gradient_checkpointing:
-        _checkpoint_activations(model, on=True)
     try:
-        net.run(data)
+        with _checkpointing(model) if settings.gradient_checkpointing else nullcontext():
+            net.run(data)
     except StopTraining:
         net.notify("on_train_end", X=data)
     finally:
         if bar is not None:
             bar.close()
-        if settings.gradient_checkpointing:
-            _checkpoint_activations(model, on=False)
         model.eval()
         model.zero_grad(set_to_none=True)
     if validation is not None:
@@ -111,17 +109,27 @@ def train(
     return TrainingResult(_records(net.history), best, torch.cat(net.predicted_).cpu(), net.token_budget)
 
 
-def _checkpoint_activations(model: PreTrainedModel, *, on: bool) -> None:
+@contextmanager
+def _checkpointing(model: PreTrainedModel) -> Iterator[None]:
     """Compute layers anew in the backward pass; Transformers 5.24 calls this activation checkpointing."""
-    if on and not model.supports_gradient_checkpointing:
+    if not model.supports_gradient_checkpointing:
         raise ValueError(
-            f"gradient_checkpointing=True, but Transformers can't do it for {model.config.model_type} models; pass False."
+            f"gradient_checkpointing=True, but Transformers can't do it for {model.config.model_type} models; "
+            f"pass False."
         )
-    name = "enable" if on else "disable"
-    switch = getattr(model, f"activation_checkpointing_{name}", None)
-    if switch is None:
-        switch = getattr(model, f"gradient_checkpointing_{name}")
-    switch({"use_reentrant": False}) if on else switch()
+    new = hasattr(model, "activation_checkpointing_enable")
+    name = "activation_checkpointing" if new else "gradient_checkpointing"
+    caches = getattr(model.config, "use_cache", False)
+    if caches:  # of no use in training, and Transformers would say on stderr that it switches it off
+        model.config.use_cache = False
+    getattr(model, f"{name}_enable")({"use_reentrant": False})
+    try:
+        yield
+    finally:
+        getattr(model, f"{name}_disable")()
+        model.disable_input_require_grads()  # a hook that enabling sets and disabling leaves
+        if caches:
+            model.config.use_cache = caches
 
 
 def _require_finite(model: PreTrainedModel) -> None:

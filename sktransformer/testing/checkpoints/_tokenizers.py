@@ -182,10 +182,12 @@ def flaubert(folder: Path) -> PreTrainedTokenizerBase:
     optional_import("sacremoses", "flaubert")
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", end_of_word_suffix="</w>"))
     tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    splitter = pre_tokenizers.BertPreTokenizer()
+    tokenizer.pre_tokenizer = splitter
     special = ["<s>", "</s>", "<pad>", "<unk>", *(f"<special{i}>" for i in range(10))]
     # Left to the trainer, the characters at the ends of words get ids in the order of a hash map.
-    last = sorted({f"{word[-1]}</w>" for sentence in SENTENCES for word in sentence.split()})
+    words = [word for sentence in SENTENCES for word, _ in splitter.pre_tokenize_str(sentence)]
+    last = sorted({f"{word[-1]}</w>" for word in words})
     model = _train(
         tokenizer,
         trainers.BpeTrainer(

@@ -1,8 +1,9 @@
 """What every estimator of texts guarantees, as checks that estimators of other projects can be put through too.
 
-Each check is one guarantee, under a line of the contract: parameters and state (1 to 5), inputs (6 to 8), labels and weights
-(9, 10), numbers (11 to 13), resources (15 to 18), training (19, 20), life inside scikit-learn (21). Lines 14 and 22 are
-about sequences of words. A check applies where the estimator has what it is about: a parameter, a method, a kind.
+Each check is one guarantee, under a line of the contract: parameters and state (1 to 5), inputs (6 to 8), labels and
+weights (9, 10), numbers (11 to 13), resources (15 to 18), training (19, 20), life inside scikit-learn (21). Lines 14
+and 22 are about sequences of words. A check applies where the estimator has what it is about: a parameter, a method,
+a kind.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def text_estimator_checks(
     name : str
         Name of the guarantee.
     run : callable
-        Takes nothing, returns None, and raises AssertionError when the guarantee is broken. The checks of one call share
-        a fitted estimator.
+        Takes nothing, returns None, and raises AssertionError when the guarantee is broken. The checks of one call
+        share a fitted estimator.
 
     See Also
     --------

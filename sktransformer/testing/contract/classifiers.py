@@ -87,7 +87,7 @@ def halving_search(subject: Subject) -> None:
     ).fit(X, y)
     require(np.isfinite(search.cv_results_["mean_test_score"]).all(), "scores that are not finite")
     alone = subject.read(subject.fit(**search.best_params_))
-    require_equal(subject.read(search.best_estimator_), alone, "output of the refitted winner")
+    subject.same(subject.read(search.best_estimator_), "output of the refitted winner", alone)
 
 
 @check(21, classifies)
@@ -112,7 +112,7 @@ def calibration(subject: Subject) -> None:
     require_equal(calibrated.classes_.tolist(), subject.fitted.classes_.tolist(), "classes_")
     kept = CalibratedClassifierCV(FrozenEstimator(subject.fitted), cv=FOLDS).fit(X, y)
     _require_distribution(kept.predict_proba(subject.sample.X_new), 3, "probabilities of a frozen one")
-    require_equal(subject.read(subject.fitted), subject.expected, "output of the frozen estimator")
+    subject.same(subject.read(subject.fitted), "output of the frozen estimator")
 
 
 @check(21, classifies, offers("predict_proba"))
@@ -215,13 +215,13 @@ def sample_weight_is_routed(subject: Subject) -> None:
     name = type(subject.estimator).__name__.lower()
     with _routing(False):
         pipeline = make_pipeline(subject.new()).fit(X, y, **{f"{name}__sample_weight": weights})
-        require_equal(subject.read(pipeline), expected, "output of a pipeline without routing")
+        subject.same(subject.read(pipeline), "output of a pipeline without routing", expected)
     with _routing(True):
         asking = subject.new().set_fit_request(sample_weight=True)
         if hasattr(asking, "set_score_request"):
             asking.set_score_request(sample_weight=False)
         pipeline = make_pipeline(asking).fit(X, y, sample_weight=weights)
-        require_equal(subject.read(pipeline), expected, "output of a pipeline with routing")
+        subject.same(subject.read(pipeline), "output of a pipeline with routing", expected)
         if subject.classifies:
             _require_routed_by_folds(subject, pipeline, X, y, weights)
 

@@ -55,7 +55,8 @@ def ask(files: dict[str, bytes], timeout: float = 300.0) -> dict[str, Any]:
         for name, data in files.items():
             Path(folder, name).write_bytes(data)
         room = _open()
-        assert room.stdin is not None and room.stdout is not None  # noqa: S101 - both are pipes
+        assert room.stdin is not None  # both are pipes
+        assert room.stdout is not None
         room.stdin.write(json.dumps(folder) + "\n")
         room.stdin.flush()
         if not room.stdout.readline():
@@ -132,9 +133,9 @@ def _work(folder: Path, events: list[tuple[str, str]]) -> dict[str, Any]:
     Returns
     -------
     dict
-        "outputs": by file, what the stored estimators gave; "again": what a new fit gave; "printed", "logged", "warned":
-        everything said meanwhile, and at a fork; "written": files in the current folder; "events": attempts to reach the
-        network, to start processes or to change the environment.
+        "outputs": by file, what the stored estimators gave; "again": what a new fit gave; "printed", "logged",
+        "warned": everything said meanwhile, and at a fork; "written": files in the current folder; "events": attempts
+        to reach the network, to start processes or to change the environment; "changed": environment variables.
     """
     from .subject import Subject
 

@@ -1,7 +1,8 @@
-"""Inside scikit-learn's own machinery, for every kind of estimator and for transformers: from line 21 of the contract."""
+"""Inside scikit-learn's own machinery, any estimator and transformers: the first part of line 21 of the contract."""
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from ..._engine.errors import TruncationWarning
 from ._require import recorded, require, require_close, require_equal, require_raises
-from .registry import check, has, offers, reads_texts, transforms
+from .registry import check, gives_numbers, has, offers, reads_texts, transforms
 from .subject import Fingerprint, Subject
 
 
@@ -22,7 +23,7 @@ from .subject import Fingerprint, Subject
 def pipeline(subject: Subject) -> None:
     """As the last step of a Pipeline it gives what it gives alone."""
     step = make_pipeline("passthrough", subject.new())
-    require_equal(subject.read(subject.refit(step)), subject.expected, "output of a pipeline")
+    subject.same(subject.read(subject.refit(step)), "output of a pipeline")
 
 
 @check(21, has("max_length"))
@@ -36,7 +37,7 @@ def grid_search(subject: Subject) -> None:
         alone = subject.read(subject.fit(**search.best_params_))
         output = subject.read(search.best_estimator_)
     require(np.isfinite(search.cv_results_["mean_test_score"]).all(), "scores that are not finite")
-    require_equal(output, alone, "output of the refitted winner")
+    subject.same(output, "output of the refitted winner", alone)
 
 
 @check(21)
@@ -44,7 +45,7 @@ def frozen(subject: Subject) -> None:
     """FrozenEstimator passes a fitted estimator on as it is, and its `fit` does nothing."""
     held = FrozenEstimator(subject.fitted)
     held.fit(subject.sample.X[::-1], subject.sample.y)
-    require_equal(subject.read(held), subject.expected, "output of a frozen estimator")
+    subject.same(subject.read(held), "output of a frozen estimator")
 
 
 @check(21)
@@ -66,7 +67,7 @@ def columns_reach_it_through_a_column_transformer(subject: Subject) -> None:
     columns = ColumnTransformer([("text", "passthrough", ["body"])])
     fitted = subject.refit(make_pipeline(columns, subject.new()), X)
     output = subject.read(fitted, _frame(subject, subject.sample.X_new))
-    require_equal(output, subject.expected, "output behind a ColumnTransformer")
+    subject.same(output, "output behind a ColumnTransformer")
 
 
 def _frame(subject: Subject, texts: list[str]) -> pd.DataFrame:
@@ -79,11 +80,7 @@ def _frame(subject: Subject, texts: list[str]) -> pd.DataFrame:
 # -- transformers --------------------------------------------------------------------------------------------------
 
 
-def _numeric(subject: Subject) -> bool:
-    return transforms(subject) and subject.expected.dtype.kind == "f"
-
-
-@check(21, transforms, reads_texts)
+@check(21, transforms, reads_texts, gives_numbers)
 def selectors_of_a_column_transformer(subject: Subject) -> None:
     """A scalar selector, a list of one and a callable select the same texts; numbers stand beside them."""
     X = _frame(subject, subject.sample.X_new)
@@ -99,7 +96,7 @@ def selectors_of_a_column_transformer(subject: Subject) -> None:
         require_close(texts, subject.expected, f"output for the selector {selector!r}", tolerance=1e-6)
 
 
-@check(21, transforms, reads_texts)
+@check(21, transforms, reads_texts, gives_numbers)
 def pairs_in_a_column_transformer(subject: Subject) -> None:
     """A list of two columns gives one row a document, that of the pair."""
     X = _frame(subject, subject.sample.X)
@@ -134,7 +131,7 @@ def pandas_and_polars_output(subject: Subject) -> None:
     """`set_output` gives frames with those names: pandas ones with the index of X, alone and in a ColumnTransformer."""
     X, X_new = _frame(subject, subject.sample.X), _frame(subject, subject.sample.X_new)
     for container in ("pandas", "polars"):
-        if container == "polars" and not _has_polars():
+        if find_spec(container) is None:  # polars is optional
             continue
         alone = subject.new().set_output(transform=container)
         output = subject.refit(alone, X["body"]).transform(X_new["body"])
@@ -156,15 +153,7 @@ def pandas_and_polars_output(subject: Subject) -> None:
         require_close(values, subject.expected, f"values of a {container} frame", tolerance=1e-6)
 
 
-def _has_polars() -> bool:
-    try:
-        import polars  # noqa: F401 - optional
-    except ImportError:
-        return False
-    return True
-
-
-@check(21, transforms, reads_texts)
+@check(21, transforms, reads_texts, gives_numbers)
 def two_of_them_side_by_side(subject: Subject) -> None:
     """Two of them in a ColumnTransformer or FeatureUnion stand side by side; equal names without prefixes raise."""
     X = _frame(subject, subject.sample.X)
@@ -183,7 +172,7 @@ def two_of_them_side_by_side(subject: Subject) -> None:
         require_close(part.astype(flat.dtype), flat, "one half of a FeatureUnion", tolerance=1e-6)
 
 
-@check(21, _numeric)
+@check(21, transforms, gives_numbers)
 def features_for_a_linear_model(subject: Subject) -> None:
     """Before a linear model in a pipeline it gives the features that it gives alone."""
     y = np.arange(len(subject.sample.X)) % 3

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from sklearn.base import clone
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -50,7 +52,7 @@ def labels_of_any_type(subject: Subject) -> None:
         with _column_vector_allowed():
             fitted = subject.fit(y=y)
         require_equal(fitted.classes_.tolist(), classes, f"classes_ for labels of type {name}")
-        require_equal(subject.read(fitted), subject.expected, f"probabilities for labels of type {name}")
+        subject.same(subject.read(fitted), f"probabilities for labels of type {name}")
         predicted = fitted.predict(subject.sample.X_new)
         require_equal(
             predicted.dtype, fitted.classes_.dtype, f"dtype of predictions for labels of type {name}"
@@ -86,8 +88,8 @@ def two_classes(subject: Subject) -> None:
             decision = fitted.decision_function(subject.sample.X_new)
             require_equal(decision.shape, (len(subject.sample.X_new),), "shape of decision_function")
             require_equal(decision > 0, outputs[-1][:, 1] > 0.5, "sign of decision_function")
-    require_equal(outputs[1], outputs[0], "probabilities for 0 and 1 against False and True")
-    require_equal(outputs[2], outputs[0], "probabilities for texts against False and True")
+    subject.same(outputs[1], "probabilities for 0 and 1 against False and True", outputs[0])
+    subject.same(outputs[2], "probabilities for texts against False and True", outputs[0])
 
 
 def _two(subject: Subject, names: list[Any]) -> list[Any]:
@@ -204,6 +206,24 @@ def class_weight_is_of_the_training_fold(subject: Subject) -> None:
         )
 
 
+@check(10, classifies, has("class_weight", "early_stopping", "scoring"), takes("sample_weight"))
+def class_weight_is_of_the_training_part(subject: Subject) -> None:
+    """Documents held out for early stopping do not count in "balanced" either."""
+    y = _uneven(subject)
+    held_out: list[Any] = []
+
+    def score(estimator: Any, X: Any, y: Any) -> float:
+        held_out[:] = list(y)
+        return 0.0
+
+    stopping = subject.new(early_stopping=True, validation_fraction=0.34, scoring=score)
+    balanced = subject.read(clone(stopping).set_params(class_weight="balanced").fit(subject.sample.X, y))
+    training = Counter(y) - Counter(held_out)
+    weights = [1 / training[label] for label in y]
+    by_row = subject.read(clone(stopping).fit(subject.sample.X, y, sample_weight=weights))
+    require_close(balanced, by_row, '"balanced" against weights of the training part', tolerance=1e-5)
+
+
 @check(10, classifies, has("class_weight"))
 def bad_class_weight_raises(subject: Subject) -> None:
     """A `class_weight` that is neither "balanced" nor a dict of known classes raises, and names it."""
@@ -219,7 +239,7 @@ def equal_sample_weights_change_nothing(subject: Subject) -> None:
     X, y = subject.sample.X, subject.sample.y
     for weight in (1.0, 4.0):
         output = subject.read(subject.new().fit(X, y, sample_weight=np.full(len(X), weight)))
-        require_equal(output, subject.expected, f"output with all weights {weight:g}")
+        subject.same(output, f"output with all weights {weight:g}")
     uneven = np.linspace(0.5, 2.0, len(X))
     once, thrice = (
         subject.read(subject.new().fit(X, y, sample_weight=uneven * scale)) for scale in (1.0, 3.0)
@@ -230,7 +250,7 @@ def equal_sample_weights_change_nothing(subject: Subject) -> None:
 
 @check(10, takes("sample_weight"), any_of(has("batch_size", "dropout", "attention_dropout")))
 def zero_weight_drops_a_row(subject: Subject) -> None:
-    """A row of weight zero has no say in the loss: its label does not matter, and leaving it out gives the same model."""
+    """A row of weight zero has no say: its label does not matter, and leaving it out gives the same model."""
     X, y = list(subject.sample.X), list(subject.sample.y or [])
     weights = np.ones(len(X))
     weights[[2, 5]] = 0.0
@@ -240,7 +260,7 @@ def zero_weight_drops_a_row(subject: Subject) -> None:
     for label in (y[0], y[1]):
         other = [label if weight == 0 else kept for kept, weight in zip(y, weights, strict=True)]
         outputs.append(subject.read(whole.fit(X, other, sample_weight=weights)))
-    require_equal(outputs[1], outputs[0], "output when only labels of weight zero differ")
+    subject.same(outputs[1], "output when only labels of weight zero differ", outputs[0])
     kept = [i for i in range(len(X)) if weights[i]]
     dropped = subject.read(whole.fit([X[i] for i in kept], [y[i] for i in kept]))
     require_close(outputs[0], dropped, "weight zero against leaving the row out", tolerance=1e-4)

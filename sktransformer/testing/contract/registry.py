@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import get_tags
+from sklearn.utils.validation import has_fit_parameter
 
 from .subject import Subject
 
@@ -68,6 +70,16 @@ def reads_texts(subject: Subject) -> bool:
     return subject.sample.texts
 
 
+def gives_numbers(subject: Subject) -> bool:
+    """Need: rows of numbers, not texts again."""
+    return subject.sample.gives == "numbers"
+
+
+def learns(subject: Subject) -> bool:
+    """Need: an estimator that must be fitted before it is used."""
+    return bool(get_tags(subject.estimator).requires_fit)
+
+
 def has(*names: str) -> Need:
     """Need: these constructor parameters."""
 
@@ -90,8 +102,6 @@ def takes(argument: str) -> Need:
     """Need: an argument of `fit`."""
 
     def need(subject: Subject) -> bool:
-        from sklearn.utils.validation import has_fit_parameter
-
         return bool(has_fit_parameter(subject.estimator, argument))
 
     return need
@@ -114,8 +124,10 @@ __all__ = [
     "any_of",
     "check",
     "classifies",
+    "gives_numbers",
     "has",
     "holds_weights",
+    "learns",
     "offers",
     "reads_texts",
     "takes",

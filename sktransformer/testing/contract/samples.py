@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -66,6 +66,20 @@ class Sample:
         importable from another process.
     texts : bool, default=True
         Whether a document is a text, so that the checks of containers and strange texts apply.
+    gives : {"numbers", "texts"}, default="numbers"
+        What the rows of the output hold.
+    pairs : list of 2-tuples
+        As many pairs of texts as there are documents, for what reads pairs.
+
+    Examples
+    --------
+    A sample of one's own, for an estimator whose `transform` gives texts again:
+
+    >>> from sktransformer.testing import Sample
+    >>> from sktransformer.testing.contract.samples import read_finest
+    >>> texts = [f"bonjour, voici la facture {i}" for i in range(12)]
+    >>> Sample(texts, None, texts[::2], read_finest, gives="texts").gives
+    'texts'
     """
 
     X: list[Any]
@@ -73,6 +87,7 @@ class Sample:
     X_new: list[Any]
     read: Callable[[Any, Any], Any]
     texts: bool = True
+    gives: Literal["numbers", "texts"] = "numbers"
     pairs: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -99,12 +114,23 @@ def transformer_sample() -> Sample:
     return Sample(X, None, list(NEW), read_finest, pairs=_pairs(X))
 
 
+def cleaning_sample() -> Sample:
+    """Short mails with something to clean in each, and texts again as output."""
+    tails = ("Cordialement,\nPaul", "> ancien texte", "Envoyé de mon iPhone", "")
+    mails = [
+        f"{text}\n\n{tails[i % len(tails)]}" for i, text in enumerate((*classification_sample().X, *NEW))
+    ]
+    X, X_new = mails[: -len(NEW)], mails[-len(NEW) :]
+    return Sample(X, None, X_new, read_finest, gives="texts", pairs=_pairs(X))
+
+
 def _pairs(X: list[str]) -> list[tuple[str, str]]:
     return [(first[:24], SECOND[i % len(SECOND)]) for i, first in enumerate(X)]
 
 
 # The first line whose condition holds gives the sample.
 KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
+    (lambda estimator: type(estimator).__name__ == "EmailCleaner", cleaning_sample),
     (lambda estimator: bool(is_classifier(estimator)), classification_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),
 ]
@@ -122,5 +148,5 @@ def sample_for(estimator: Any) -> Sample:
         if fits(estimator):
             return make()
     raise TypeError(
-        f"{type(estimator).__name__} is neither a classifier nor a transformer; pass sample=Sample(...) of its own kind."
+        f"{type(estimator).__name__} is neither a classifier nor a transformer; pass a sample=Sample(...) of its kind."
     )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone, is_classifier
 
+from ._require import require_close
 from .samples import Sample, sample_for
 
 _DEFAULT: Any = object()
@@ -58,6 +59,20 @@ class Subject:
     def read(self, fitted: Any, X: Any = _DEFAULT) -> np.ndarray[Any, Any]:
         """Return the finest output of a fitted estimator, one row a document."""
         return np.asarray(self.sample.read(fitted, self.sample.X_new if X is _DEFAULT else X))
+
+    def same(self, output: Any, what: str, expected: Any = _DEFAULT) -> None:
+        """Raise unless an output is the expected one: to the last bit, or within 1e-4 where a GPU sums in any order."""
+        expected = self.expected if expected is _DEFAULT else expected
+        require_close(output, expected, what, tolerance=1e-4 if self._on_gpu else 0.0)
+
+    @cached_property
+    def _on_gpu(self) -> bool:
+        device = self.estimator.get_params(deep=False).get("device", "cpu")
+        if device == "cpu":
+            return False
+        import torch
+
+        return bool(torch.cuda.is_available())
 
     @cached_property
     def fitted(self) -> Any:

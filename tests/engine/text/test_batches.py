@@ -135,6 +135,13 @@ def test_no_mask_where_nothing_is_padded() -> None:
     assert collator("padded").batch(encoded([[1, 2], [3, 4]]), np.array([1, 0])).attention_mask is None
 
 
+def test_a_mask_where_a_text_holds_the_padding_token() -> None:
+    """FlauBERT would take it for the end of the text, GPT-2 would warn."""
+    batch = collator("padded").batch(encoded([[1, 7], [3, 4]]), np.array([0, 1]))
+    assert batch.attention_mask is not None
+    assert batch.attention_mask.tolist() == [[1, 1], [1, 1]]
+
+
 def test_segments_only_for_models_that_have_them() -> None:
     for layout in LAYOUTS:
         assert (

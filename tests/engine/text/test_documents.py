@@ -448,9 +448,10 @@ def test_wrong_kinds_raise_type_errors(X: Any, message: str) -> None:
 @pytest.mark.parametrize(
     ("X", "message"),
     [
-        ([("a", "b"), ("c",)], r"X\[1\] must be a row of 2 like the first one, got tuple of length 1"),
-        ([("a", "b"), ["c", "d", "e"]], r"X\[1\] must be a row of 2 .*got list of length 3"),
-        ([("a", "b"), "cd"], r"X\[1\] must be a row of 2 .*got str"),
+        ([("a", "b"), ("c",)], r"X\[1\] must be a pair of texts like X\[0\], got tuple of length 1"),
+        ([None, ("a", "b"), ["c", "d", "e"]], r"X\[2\] must be a pair .* like X\[1\], got list of length 3"),
+        ([("a", "b"), "cd"], r"X\[1\] must be a pair of texts .*got str"),
+        ([("a", "b", "c"), ("d", "e")], r"X\[1\] must be a row of 3 like X\[0\], got tuple of length 2"),
         ([1, 2, 3], r"1-D sequence of numbers. Reshape"),
         ([1.5, np.float32(2)], "1-D sequence of numbers"),
         (np.arange(3), "Expected 2D array, got 1D array instead"),

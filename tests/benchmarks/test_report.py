@@ -1,0 +1,54 @@
+"""README.md shows what the files hold, judges by processor time, and leaves out what was not measured."""
+
+from benchmarks import report
+
+
+def record(results, **settings):
+    return {
+        "name": "x", "date": "2026-01-02", "commit": "0123456789abcdef", "changed_files": 0, "rounds": 5,
+        "threads": 1, "machine": {"processor": "A chip", "cores": 2, "flags": ["avx2"], "load_average": 0.1},
+        "versions": {"torch": "2.13.0", "setfit": None}, "settings": settings, "results": results,
+    }  # fmt: skip
+
+
+def summary(middle):
+    return {"median": middle, "min": middle / 2, "max": middle * 2}
+
+
+def topics(score):
+    one = {"macro_f1": score, "accuracy": 0.8, "fit_cpu_seconds": 1.5, "milliseconds_per_document": 2.25}
+    seeds = {"macro_f1_std": 0.0123, "macro_f1_by_seed": [0.8, 0.9, 0.85]}
+    results = {
+        "frozen multilingual-e5-small + logistic regression": one,
+        "fine-tuned multilingual-e5-small": one | seeds,
+    }
+    return {"french_topics": record(results, train=701, dev=99)}
+
+
+def test_scores_and_their_spread_are_shown():
+    page = report.page(topics(0.834))
+    assert "| fine-tuned multilingual-e5-small | 0.834 ± 0.012 (3 seeds) | 0.800 | 1.5 | 2.25 |" in page
+    assert "SIB-200, French: 701 sentences to train on, 99 to judge by." in page
+    assert "commit 0123456789, A chip (2 cores: avx2), 1 thread(s)" in page
+    assert "setfit" not in page
+    assert "## Training" not in page
+
+
+def test_aims_are_judged_honestly():
+    assert "| French topics, frozen encoder, macro-F1 | >= 0.82 | 0.834 |  | yes |" in report.page(
+        topics(0.834)
+    )
+    assert "| French topics, frozen encoder, macro-F1 | >= 0.82 | 0.81 |  | no |" in report.page(topics(0.81))
+
+
+def test_processor_time_decides():
+    name = "HF Trainer, dynamic padding"
+    found = {"steps": {"times_faster": {name: {"wall": summary(4.0), "cpu": summary(4.6)}}}}
+    lines = report.aims({"training": record(found)})
+    assert f"| Training against {name} | >= 4.5 | 4.6 (2.3 to 9.2) | 4 (2 to 8) | yes |" in lines
+    assert sum(line.startswith("| Training") for line in lines) == 1
+
+
+def test_numbers():
+    assert [report.number(x) for x in (0.0123456, 1.0, 45.678, 1234.5)] == ["0.0123", "1", "45.7", "1,234"]
+    assert report.spread({"median": 2.0, "min": 2.0, "max": 2.0}, 10, " %") == "20 %"

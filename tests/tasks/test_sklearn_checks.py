@@ -1,0 +1,43 @@
+"""scikit-learn's own checks of estimators, which pass tables of numbers: read row by row as text."""
+
+from collections import Counter
+
+import pytest
+from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator, parametrize_with_checks
+
+from sktransformer import TransformerClassifier, TransformerEmbedder
+from sktransformer.testing import tiny_checkpoint
+
+# A table of random numbers teaches nothing, so a run may well end in one class, and ten columns make more tokens than
+# this. Both are said in warnings that have tests of their own.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:training collapsed:sklearn.exceptions.ConvergenceWarning"),
+    pytest.mark.filterwarnings("ignore::sktransformer._engine.errors.TruncationWarning"),
+]
+
+CLASSIFIER = TransformerClassifier(
+    str(tiny_checkpoint("bert")),
+    max_epochs=1,
+    batch_size=64,
+    learning_rate=1e-3,
+    max_length=24,
+    precision="float32",
+    random_state=0,
+)
+EMBEDDER = TransformerEmbedder(str(tiny_checkpoint("camembert")), max_length=24, precision="float32")
+
+REASONS = {
+    "check_sample_weight_equivalence_on_dense_data": (
+        "Rows are shuffled into batches: two copies of a row meet other neighbours than one row of weight two. With one "
+        "batch and no dropout it holds within float32 (zero_weight_drops_a_row in the contract), not within 1e-9."
+    )
+}
+
+
+def expected_failures(estimator: object) -> dict[str, str]:
+    return REASONS if isinstance(estimator, TransformerClassifier) else {}
+
+
+@parametrize_with_checks([CLASSIFIER, EMBEDDER], expected_failed_checks=expected_failures)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
