@@ -1,9 +1,7 @@
 """scikit-learn's own checks of estimators, which pass tables of numbers: read row by row as text."""
 
-from collections import Counter
-
 import pytest
-from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator, parametrize_with_checks
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from sktransformer import TransformerClassifier, TransformerEmbedder
 from sktransformer.testing import tiny_checkpoint
@@ -28,8 +26,8 @@ EMBEDDER = TransformerEmbedder(str(tiny_checkpoint("camembert")), max_length=24,
 
 REASONS = {
     "check_sample_weight_equivalence_on_dense_data": (
-        "Rows are shuffled into batches: two copies of a row meet other neighbours than one row of weight two. With one "
-        "batch and no dropout it holds within float32 (zero_weight_drops_a_row in the contract), not within 1e-9."
+        "Rows are shuffled into batches: two copies of a row meet other neighbours than one row of weight two. With "
+        "one batch and no dropout it holds within float32 (zero_weight_drops_a_row of the contract), not within 1e-9."
     )
 }
 

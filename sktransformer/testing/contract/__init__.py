@@ -36,6 +36,7 @@ def guarantees() -> list[tuple[int, str, str]]:
     Returns
     -------
     list of (int, str, str)
+        One tuple a check; a line has several.
 
     Examples
     --------
