@@ -79,7 +79,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     n_iter_no_change : int, default=2
         Epochs without a better score before training stops.
     scoring : str, callable or None, default=None
-        scikit-learn scorer of the held-out documents; None is macro-averaged F1.
+        The scorer of the held-out documents, scikit-learn's; None is macro-averaged F1.
     missing : {"error", "empty"}, default="error"
         What to do with None and NaN documents: list their rows in an error, or read them as empty.
     gradient_checkpointing : bool, default=False
@@ -232,7 +232,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
 
         Returns
         -------
-        self
+        TransformerClassifier
+            The classifier itself.
 
         Raises
         ------
@@ -268,7 +269,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
 
         Returns
         -------
-        ndarray of shape (n,), or (n, C) of 0 and 1 when fitted on several labels a document
+        ndarray of shape (n,), or (n, C) when fitted on several labels a document
+            Labels out of `classes_`; 0 and 1 in the second case.
         """
         probabilities = self.predict_proba(X)
         if self.label_kind_ == "multilabel":
@@ -286,7 +288,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
 
         Returns
         -------
-        float32 ndarray of shape (n, C), columns in the order of `classes_`
+        ndarray of shape (n, C), float32
+            Columns in the order of `classes_`.
         """
         logits = self._logits(X)
         probabilities = expit(logits) if self.label_kind_ == "multilabel" else softmax(logits, axis=1)
@@ -302,7 +305,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
 
         Returns
         -------
-        float32 ndarray of shape (n, C), or (n,) for two classes
+        ndarray of shape (n, C), or (n,) for two classes, float32
+            Columns in the order of `classes_`; above 0 means the second class where there are two.
         """
         logits = self._logits(X)
         if self.label_kind_ != "multilabel" and len(self.classes_) == 2:
