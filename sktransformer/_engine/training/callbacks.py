@@ -45,16 +45,14 @@ class ValidationScoring(Callback):
         net.module_.eval()
         score = float(self.score())
         epoch = len(net.history)
-        # an undefined score (NaN) is worse than any, also when it was the first
-        first = not self.best_weights_ or (np.isnan(self.best_score_) and not np.isnan(score))
-        better = first or score > self.best_score_
+        rank = -np.inf if np.isnan(score) else score  # an undefined score is worse than any
+        better = rank > self.best_score_ or not self.best_weights_
         net.history.record("valid_score", score)
         net.history.record("valid_score_best", better)
         if better:
-            self.best_score_, self.risen_at_ = score, epoch
-        if (
-            score >= self.best_score_
-        ):  # small held-out parts tie often, and a longer trained tie is surer of itself
+            self.best_score_, self.risen_at_ = rank, epoch
+        # small held-out parts tie often, and a longer trained tie is surer of itself
+        if rank >= self.best_score_:
             self.best_epoch_ = epoch
             state = net.module_.state_dict()
             # a copy on the host: the best epoch must not cost the device a second model
