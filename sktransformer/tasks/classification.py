@@ -242,8 +242,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         TypeError
             For a row that is no text, or a parameter of the wrong kind.
         ValueError
-            For missing texts or labels, unequal lengths, a single class, a parameter out of range, a checkpoint that is
-            absent, corrupt or of another task.
+            For missing texts or labels, unequal lengths, one class, a parameter out of range, an unusable checkpoint.
         NonFiniteLossError
             When the loss becomes NaN or infinite.
         """
@@ -282,8 +281,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         probabilities = self.predict_proba(X)
         if self.label_kind_ == "multilabel":
             return (probabilities > 0.5).astype(np.int64)
-        labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
-        return labels
+        return np.take(self.classes_, probabilities.argmax(axis=1))
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Return class probabilities: softmax of the logits, or a sigmoid a label when there are several a document.
@@ -343,6 +341,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
                 )
             return warm
         names = [str(label) for label in labels.classes]
+        kind = "multi" if labels.kind == "multilabel" else "single"
         return self._load_checkpoint(
             documents,
             dropout=self.dropout,
@@ -351,9 +350,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
                 "num_labels": len(names),
                 "id2label": dict(enumerate(names)),
                 "label2id": {name: i for i, name in enumerate(names)},
-                "problem_type": "multi_label_classification"
-                if labels.kind == "multilabel"
-                else "single_label_classification",
+                "problem_type": f"{kind}_label_classification",
             },
         )
 
@@ -397,6 +394,5 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        # scikit-learn's checks pass tables of numbers, which a text model reads as digits
-        tags.classifier_tags.poor_score = True
+        tags.classifier_tags.poor_score = True  # scikit-learn's checks pass numbers: to a text model, digits
         return tags
