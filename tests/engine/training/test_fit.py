@@ -243,7 +243,7 @@ def test_checkpointing_changes_no_number_and_leaves_nothing(name: str, make_task
 def test_checkpointing_is_off_after_an_error_too(make_task: MakeTask) -> None:
     task = make_task(gradient_checkpointing=True)
 
-    def objective(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def objective(model: Any, batch: Any, targets: torch.Tensor) -> torch.Tensor:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -317,7 +317,7 @@ def test_verbose_shows_one_bar_and_closes_it(
     (bar,) = bars
     assert bar.bar_.disable
 
-    def objective(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+    def objective(model: Any, batch: Any, targets: torch.Tensor) -> torch.Tensor:
         raise ZeroDivisionError
 
     task = make_task(verbose=1)
