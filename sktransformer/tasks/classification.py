@@ -282,7 +282,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         probabilities = self.predict_proba(X)
         if self.label_kind_ == "multilabel":
             return (probabilities > 0.5).astype(np.int64)
-        return np.take(self.classes_, probabilities.argmax(axis=1))
+        labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Return class probabilities: softmax of the logits, or a sigmoid a label when there are several a document.
@@ -375,8 +376,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     # -- helpers ----------------------------------------------------------------------------------------------------
 
     def _record_targets(self, labels: Labels) -> None:
-        self.classes_ = labels.classes
-        self.label_kind_ = labels.kind
+        self.classes_, self.label_kind_ = labels.classes, labels.kind
 
     def _logits(self, X: Any) -> npt.NDArray[np.float32]:
         return self._forward(X, read_logits, len(getattr(self, "classes_", ())))
