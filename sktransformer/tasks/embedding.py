@@ -124,7 +124,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
 
         Returns
         -------
-        self
+        TransformerEmbedder
+            The embedder itself.
 
         Raises
         ------
@@ -156,7 +157,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
 
         Returns
         -------
-        float32 ndarray of shape (n, D)
+        ndarray of shape (n, D), float32
+            One row a document, in the order of `X`.
         """
         vectors = self._forward(
             X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0
