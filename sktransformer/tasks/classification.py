@@ -9,25 +9,27 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.utils.validation import check_consistent_length
 
 from .._engine.checkpoints.loading import Checkpoint, Head
 from .._engine.compat import n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
-from .._engine.errors import WrongTaskError, warn_user
+from .._engine.errors import WrongTaskError
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import Encoded, TextEncoder
 from .._engine.training.data import TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult
-from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy
+from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy, OnLogits
 from .._engine.validation import check_number
-from ._labels import Labels, as_labels, row_weights
+from ._labels import Labels, as_labels, few_of_each, row_weights, warn_of_collapse
 from ._training import TrainedTransformer
 
 DEFAULT_MODEL = "almanach/camembert-base"
+COLLAPSE_SAMPLE = (
+    64  # training documents looked at for a collapse: a fraction of a second, whatever their number
+)
 
 
 class TransformerClassifier(ClassifierMixin, TrainedTransformer):
@@ -89,7 +91,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     callbacks : list of skorch callbacks or None, default=None
         Notified during training, after the estimator's own.
     token_budget : int or "auto", default="auto"
-        Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it.
+        Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it,
+        but for the draws of dropout.
     device : str or torch.device, default="auto"
         Where to compute; "auto" takes a GPU when there is one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
@@ -109,8 +112,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         The trained model.
     tokenizer_ : transformers.PreTrainedTokenizerBase
         Its tokenizer.
-    max_length_ : int or None
-        Longest window that the model can read, in tokens.
+    max_length_ : int
+        Longest document that is read whole, in tokens: `max_length`, or the model's own limit.
     history_ : DataFrame
         One row an epoch: training loss, validation score, learning rate, seconds (`dur`).
     best_epoch_ : int
@@ -249,12 +252,17 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         with seeded(seed, resolve_device(self.device)):
             checkpoint = self._load(documents, labels)
             encoder = TextEncoder(checkpoint.tokenizer)
-            train_part, valid_part = self._split(labels.index, labels.classes, seed)
-            parts = (train_part, valid_part)
-            encoded, held = self._encode_parts(encoder, documents, self._limit(checkpoint), parts)
-            score = self._scoring(checkpoint, encoder, documents, labels, valid_part, held)
-            weights = None if weights is None else weights[train_part]
-            result = self._train(checkpoint, encoded, labels.take(train_part), weights, seed, score)
+            candidate = self._candidate(checkpoint, encoder, documents, labels)
+            parts = self._split(labels.index, labels.classes, seed)
+            encoded, held = self._encode_parts(encoder, documents, candidate.max_length_, parts)
+            score = self._scoring(candidate, held, labels.original[parts[1]])
+            weights = None if weights is None else weights[parts[0]]
+            result = self._train(checkpoint, encoded, labels.take(parts[0]), weights, seed, score)
+            if labels.kind == "single":
+                few = documents.take(few_of_each(labels))
+                warn_of_collapse(
+                    candidate.predict(encoder.encode(few, self._cut(candidate.max_length_), warn=False))
+                )
         self._record(X, documents, checkpoint, encoder, labels, result)
         return self
 
@@ -363,15 +371,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         loss = BinaryCrossEntropy if labels.kind == "multilabel" else CrossEntropy
         combined = row_weights(labels, self.class_weight, weights)
         data = TrainingData(encoded, labels.targets, normalized_weights(combined, len(encoded)))
-        result = self._run(checkpoint, loss(self.label_smoothing), data, seed, score)
-        if labels.kind == "single" and len(result.predicted.unique()) == 1:
-            only = labels.classes.tolist()[int(result.predicted[0])]
-            warn_user(
-                f"training collapsed: in the last epoch every document was taken for {only!r}; lower learning_rate, "
-                f"raise warmup_ratio or max_epochs, or try another random_state.",
-                ConvergenceWarning,
-            )
-        return result
+        return self._run(checkpoint, OnLogits(loss(self.label_smoothing)), data, seed, score)
 
     # -- helpers ----------------------------------------------------------------------------------------------------
 
