@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from skorch.callbacks import Callback
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
+from skorch.callbacks import Callback
 
 from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from .._engine.checkpoints.sources import resolve
@@ -28,7 +28,7 @@ from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
 from .._engine.training.schedules import schedule
 from .._engine.validation import check_choice, check_flag, check_number
-from ._base import TransformerEstimator
+from ._base import TransformerEstimator, text_encoder
 from ._holdout import held_out, validation_score
 
 
@@ -245,7 +245,7 @@ class TrainedTransformer(TransformerEstimator):
             need_head=True,
         )
         self._adopt_head(checkpoint.model.config)
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), Documents([]))
+        self._record_checkpoint(checkpoint, text_encoder(checkpoint), Documents([]))
         self.pairs_ = None  # a checkpoint does not say whether it was trained on pairs
         return self
 

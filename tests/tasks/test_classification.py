@@ -15,7 +15,7 @@ from sklearn.metrics import f1_score
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 
-from sktransformer.tasks._training import held_out
+from sktransformer.tasks._holdout import held_out
 from sktransformer.tasks.classification import TransformerClassifier
 from sktransformer.testing.checkpoints import tiny_checkpoint
 

@@ -173,7 +173,7 @@ def test_collapse_is_said(quick: Maker, mails: list[str]) -> None:
     y = ["facture"] * 22 + ["livraison"] * 2
     with pytest.warns(
         ConvergenceWarning,
-        match="training collapsed: in the last epoch every document was taken for 'facture'; lower",
+        match=r"training collapsed: every document is taken for 'facture'; lower",
     ) as record:
         quick(max_epochs=3).fit(mails, y)
     assert len(record) == 1

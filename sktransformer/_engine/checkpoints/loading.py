@@ -93,7 +93,6 @@ def load_checkpoint(
             tokenizer = _load_tokenizer(source.folder)
             _give_padding(config, tokenizer)
             model = _load_model(source, source.folder, head, config, need_head)
-    _give_padding(model.config, tokenizer)
     return Checkpoint(model, tokenizer, prepare(model, head))
 
 
@@ -150,13 +149,6 @@ def read_tokenizer(folder: str | Path) -> Any:
         if "sacremoses" in str(error):
             optional_import("sacremoses", "flaubert")
         raise
-
-
-def _give_padding(config: PreTrainedConfig, tokenizer: Any) -> None:
-    """Name a padding token where a decoder has none: its classification head looks for the last other token."""
-    if config.pad_token_id is None:
-        known = (tokenizer.pad_token_id, tokenizer.eos_token_id)
-        config.pad_token_id = next((token for token in known if token is not None), None)
 
 
 def _load_tokenizer(folder: Path) -> Any:
