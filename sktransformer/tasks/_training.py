@@ -53,7 +53,6 @@ class TrainedTransformer(TransformerEstimator):
     warm_start: bool
     callbacks: Any
     random_state: Any
-    verbose: int
 
     def _validate_training(self) -> None:
         """Check the parameters of a training run, before anything is loaded."""
@@ -237,7 +236,7 @@ class TrainedTransformer(TransformerEstimator):
         """Become fitted with the checkpoint's own head."""
         self._validate_training()
         checkpoint = load_checkpoint(
-            resolve(self.model),
+            resolve(self.model, progress=bool(self.verbose)),
             self._head,
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,

@@ -91,7 +91,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     callbacks : list of skorch callbacks or None, default=None
         Notified during training, after the estimator's own.
     token_budget : int or "auto", default="auto"
-        Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it.
+        Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it,
+        but for the draws of dropout.
     device : str or torch.device, default="auto"
         Where to compute; "auto" takes a GPU when there is one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
@@ -111,8 +112,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         The trained model.
     tokenizer_ : transformers.PreTrainedTokenizerBase
         Its tokenizer.
-    max_length_ : int or None
-        Longest window that the model can read, in tokens.
+    max_length_ : int
+        Longest document that is read whole, in tokens: `max_length`, or the model's own limit.
     history_ : DataFrame
         One row an epoch: training loss, validation score, learning rate, seconds (`dur`).
     best_epoch_ : int
@@ -281,7 +282,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         probabilities = self.predict_proba(X)
         if self.label_kind_ == "multilabel":
             return (probabilities > 0.5).astype(np.int64)
-        return np.take(self.classes_, probabilities.argmax(axis=1))
+        labels: npt.NDArray[Any] = self.classes_[probabilities.argmax(axis=1)]
+        return labels
 
     def predict_proba(self, X: Any) -> npt.NDArray[np.float32]:
         """Return class probabilities: softmax of the logits, or a sigmoid a label when there are several a document.
@@ -374,8 +376,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     # -- helpers ----------------------------------------------------------------------------------------------------
 
     def _record_targets(self, labels: Labels) -> None:
-        self.classes_ = labels.classes
-        self.label_kind_ = labels.kind
+        self.classes_, self.label_kind_ = labels.classes, labels.kind
 
     def _logits(self, X: Any) -> npt.NDArray[np.float32]:
         return self._forward(X, read_logits, len(getattr(self, "classes_", ())))

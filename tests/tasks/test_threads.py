@@ -117,7 +117,8 @@ def test_a_normal_run_is_silent_and_leaves_nothing(
     from sktransformer.tasks.embedding import TransformerEmbedder
     folder, camembert, flaubert = sys.argv[1:]
     mails, labels = json.loads(pathlib.Path(folder, "mails.json").read_text())
-    learning = dict(learning_rate=4e-3, max_epochs=12, n_iter_no_change=12, batch_size=4, dropout=0.0, precision="float32", random_state=0)
+    learning = dict(learning_rate=4e-3, max_epochs=12, n_iter_no_change=12, batch_size=4, dropout=0.0)
+    learning |= dict(precision="float32", random_state=0)
     scratch = CamembertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
     for model in (camembert, flaubert, scratch):
         fitted = TransformerClassifier(
