@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from skorch.callbacks import Callback
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
 
@@ -73,6 +74,7 @@ class TrainedTransformer(TransformerEstimator):
                 check_number(name, getattr(self, name), low=0, high=1, open_high=True)
         for name in ("early_stopping", "warm_start", "gradient_checkpointing"):
             check_flag(name, getattr(self, name))
+        _named(self.callbacks)
         if self.freeze is not None and (
             isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))
         ):
@@ -123,7 +125,7 @@ class TrainedTransformer(TransformerEstimator):
                 self._collator(checkpoint, device),
                 self._settings(device, seed),
                 score=score,
-                callbacks=[(f"user_{i}", callback) for i, callback in enumerate(_listed(self.callbacks))],
+                callbacks=_named(self.callbacks),
             )
         finally:  # a later warm start may freeze something else
             for parameter in trainable:
@@ -262,5 +264,19 @@ class TrainedTransformer(TransformerEstimator):
         raise NotImplementedError
 
 
-def _listed(callbacks: Any) -> Sequence[Any]:
-    return () if callbacks is None else list(callbacks)
+def _named(callbacks: Any) -> list[tuple[str, Any]]:
+    """Give names to skorch callbacks, which come as instances, classes, or pairs of a name and one of these."""
+    if callbacks is None:
+        return []
+    if not isinstance(callbacks, (list, tuple)):
+        raise TypeError(
+            f"callbacks must be a list of skorch callbacks, got {type(callbacks).__name__}; put it into a list."
+        )
+    named = []
+    for i, given in enumerate(callbacks):
+        name, callback = given if isinstance(given, tuple) and len(given) == 2 else (f"user_{i}", given)
+        kind = callback if isinstance(callback, type) else type(callback)
+        if not issubclass(kind, Callback):
+            raise TypeError(f"callbacks[{i}] must be a skorch callback, got {type(callback).__name__}.")
+        named.append((str(name), callback))
+    return named

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import get_scorer, make_scorer, recall_score
-from skorch.callbacks import Callback, EarlyStopping
+from skorch.callbacks import Callback, EarlyStopping, EpochTimer
 
 from sktransformer.tasks._training import held_out
 from sktransformer.tasks.classification import TransformerClassifier
@@ -306,6 +306,40 @@ def test_callbacks_are_called_in_order(quick: Maker, mails: list[str], labels: l
     fitted = quick(callbacks=[Listening("a"), Listening("b")]).fit(mails, labels)
     loss = f"{fitted.history_.train_loss[0]:.3f}"
     assert seen == ["a begins", "b begins", f"a {loss}", f"b {loss}", "a ends", "b ends"]
+
+
+def test_callbacks_come_in_the_forms_that_skorch_takes(
+    quick: Maker, mails: list[str], labels: list[str]
+) -> None:
+    recorder = Recorder()
+    quick(callbacks=[("mine", recorder), EpochTimer]).fit(mails, labels)
+    assert recorder.epochs == 1
+    assert quick(callbacks=()).fit(mails, labels).n_epochs_ == 1
+
+
+@pytest.mark.parametrize(
+    ("callbacks", "error", "message"),
+    [
+        (
+            Recorder(),
+            TypeError,
+            "callbacks must be a list of skorch callbacks, got Recorder; put it into a list",
+        ),
+        ([None], TypeError, r"callbacks\[0\] must be a skorch callback, got NoneType"),
+        ([Recorder(), "early"], TypeError, r"callbacks\[1\] must be a skorch callback, got str"),
+        # its default is to monitor valid_loss
+        (
+            [EarlyStopping()],
+            ValueError,
+            r"Key 'valid_loss' was not found .*It has \['train_loss'\]; let the callback",
+        ),
+    ],
+)
+def test_callbacks_that_can_not_work(
+    quick: Maker, mails: list[str], labels: list[str], callbacks: Any, error: type, message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        quick(callbacks=callbacks).fit(mails, labels)
 
 
 def test_warm_start_goes_on(quick: Maker, mails: list[str], labels: list[str]) -> None:

@@ -17,7 +17,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from ..errors import CheckpointCorruptError, WrongTaskError
+from ..errors import CheckpointCorruptError, WrongTaskError, optional_import
 from .flaubert import repair_flaubert
 from .packing import enable_packing
 from .quiet import quiet_transformers
@@ -93,6 +93,7 @@ def load_checkpoint(
             tokenizer = _load_tokenizer(source.folder)
             _give_padding(config, tokenizer)
             model = _load_model(source, source.folder, head, config, need_head)
+    _give_padding(model.config, tokenizer)
     return Checkpoint(model, tokenizer, prepare(model, head))
 
 
@@ -135,9 +136,32 @@ def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
     )
 
 
-def _load_tokenizer(folder: Path) -> Any:
+def read_tokenizer(folder: str | Path) -> Any:
+    """Read the tokenizer of a checkpoint folder.
+
+    Raises
+    ------
+    MissingExtraError
+        When it is FlauBERT's and sacremoses is not installed.
+    """
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except ImportError as error:
+        if "sacremoses" in str(error):
+            optional_import("sacremoses", "flaubert")
+        raise
+
+
+def _give_padding(config: PreTrainedConfig, tokenizer: Any) -> None:
+    """Name a padding token where a decoder has none: its classification head looks for the last other token."""
+    if config.pad_token_id is None:
+        known = (tokenizer.pad_token_id, tokenizer.eos_token_id)
+        config.pad_token_id = next((token for token in known if token is not None), None)
+
+
+def _load_tokenizer(folder: Path) -> Any:
+    try:
+        return read_tokenizer(folder)
     except ImportError:
         raise
     except Exception as error:
