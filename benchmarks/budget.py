@@ -34,8 +34,8 @@ from .common import (
     timed,
     write,
 )
+from .competitors import BATCH, SkorchWatch
 from .corpus import TOPICS, Corpus, mails
-from .training import BATCH, SkorchWatch
 
 BUDGETS = (256, 512, 1024, 2048, 4096)
 

@@ -91,10 +91,26 @@ def label_trailing_notices(page: Page, start: int, stop: int) -> None:
             line += 1
             continue
         end = _paragraph_end(page, line, stop)
-        core, stems = _count(page, line, end)
-        if (core and core + stems >= 2) or stems >= 3:
+        if _reads_like_notice(page, line, end):
             page.mark(line, end, DISCLAIMER)
         line = end
+
+
+def start_of_last_notice(page: Page, start: int, stop: int) -> int:
+    """Where the last paragraph begins if it reads like a legal notice; otherwise `stop`."""
+    end = stop
+    while end > start and page.kinds[end - 1] != BODY:
+        end -= 1
+    line = end - 1
+    while line > max(start, end - _LONGEST_NOTICE) and not page.gaps[line] and page.kinds[line - 1] == BODY:
+        line -= 1
+    return line if line > start and page.gaps[line] and _reads_like_notice(page, line, end) else stop
+
+
+def _reads_like_notice(page: Page, line: int, end: int) -> bool:
+    """Whether lines are a notice if they stand where one is to be expected."""
+    core, stems = _count(page, line, end)
+    return bool(core and core + stems >= 2) or stems >= 3
 
 
 def _is_notice(page: Page, line: int, end: int, follows_notice: bool) -> bool:

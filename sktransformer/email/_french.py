@@ -73,10 +73,10 @@ FRENCH = Language(
     ),
     courtesy_patterns=(
         r"salutations\b",
-        r"sentiments\b",
-        r"l'expression de\b",
-        r"\bconsid[ée]ration",
-        r"hommages\b",
+        r"\b(?:mes|nos|de)(?: [^\W\d_]+){0,2} sentiments\b",
+        r"l'expression de (?:ma|mes|notre|nos|toute)\b",
+        r"\b(?:ma|notre)(?: [^\W\d_]+)? consid[ée]ration\b",  # not "prendre en considération"
+        r"\b(?:mes|nos)(?: [^\W\d_]+)? hommages\b",
     ),
     postscripts=phrases(
         """
@@ -138,12 +138,13 @@ FRENCH = Language(
         r"l'intégrité d",
         r"(?:l'expéditeur|notre société|la société|[\w' -]{2,30}) (?:décline|ne (?:peut|saurait))",
     ),
-    legal_core=phrases("confidenti, destinataire, destiné, privilégi, secret"),
+    legal_core=phrases("confidenti, destinataire, privilégi, secret profession"),
     legal_stems=phrases(
         """
         par erreur, détrui, supprim, expéditeur, pièces jointes, joints, toute utilisation, toute diffusion,
         utilisation non, toute publication, interdit, intégrité, altér, falsifi, exclusif, exclusive,
-        responsabilité, non autorisé, strictement, sécurité, décline, divulg, copi, effac, réservé, imprim
+        responsabilité, non autorisé, strictement, sécurité, décline, divulg, copi, effac, réservé,
+        imprim, destiné, secret
         """
     ),
     banner_patterns=(

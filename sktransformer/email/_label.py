@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from ._disclaimers import label_banners, label_disclaimers, label_trailing_notices
+from ._disclaimers import label_banners, label_disclaimers, label_trailing_notices, start_of_last_notice
 from ._page import BODY, DISCLAIMER, FOOTER, QUOTE, SIGNATURE, Page, is_rule, make_page
 from ._quotes import find_cuts, is_followed_by_quote
 from ._signatures import label_contact_block, label_footers, label_signatures
@@ -74,7 +74,7 @@ def _label_around(page: Page, start: int, stop: int, content: bool) -> None:
     label_footers(page, start, stop)
     label_disclaimers(page, start, stop, content_above=content)
     label_signatures(page, start, stop)
-    label_contact_block(page, start, stop)
+    label_contact_block(page, start, start_of_last_notice(page, start, stop))
     label_trailing_notices(page, start, stop)
 
 

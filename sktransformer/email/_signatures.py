@@ -158,6 +158,8 @@ def _courtesy_formula(page: Page, line: int, stop: int) -> tuple[int | None, int
     """The long formula, "Veuillez agréer, ... salutations distinguées", on up to three lines."""
     end = line + 1
     while end < min(line + 3, stop) and page.kinds[end] == BODY and not page.gaps[end]:
+        if _is_closing(page.texts[end].strip(), page.lows[end]):
+            break
         end += 1
     if _COURTESY_OPENING.match(page.lows[line]):
         for last in range(line, end):

@@ -51,6 +51,7 @@ class TransformerEstimator(BaseEstimator):
     token_budget: Any
     device: Any
     precision: str
+    verbose: int
 
     # -- reading what users pass ------------------------------------------------------------------------------------
 
@@ -96,7 +97,7 @@ class TransformerEstimator(BaseEstimator):
             check_number("token_budget", self.token_budget, low=1, integer=True)
 
     def _load_checkpoint(self, documents: Documents, **options: Any) -> Checkpoint:
-        source = resolve(self.model)
+        source = resolve(self.model, progress=bool(self.verbose))
         texts = first_texts(documents) if source.config is not None else ()
         return load_checkpoint(source, self._head, texts=texts, max_length=self.max_length, **options)
 
@@ -127,7 +128,9 @@ class TransformerEstimator(BaseEstimator):
             return int(self.token_budget)
         return (TRAINING_BUDGET if training else INFERENCE_BUDGET).get(device.type, 4096)
 
-    def _forward(self, X: Any, read: Reader, width: int) -> npt.NDArray[np.float32]:
+    def _forward(
+        self, X: Any, read: Reader, width: int, *, progress: bool = False
+    ) -> npt.NDArray[np.float32]:
         """Run the fitted model over `X`; one row a document, in order; `width` columns when `X` is empty."""
         check_is_fitted(self, "model_")
         # documents that are encoded already come from the validation of a running fit
@@ -145,6 +148,7 @@ class TransformerEstimator(BaseEstimator):
             read,
             token_budget=self._budget(device, training=False),
             precision=resolve_precision(self.precision, device),
+            progress=progress,
         )
 
     def _encode_again(self, X: Any) -> Encoded:
@@ -167,7 +171,8 @@ class TransformerEstimator(BaseEstimator):
         self.tokenizer_ = checkpoint.tokenizer
         self.packable_ = checkpoint.packable
         self.text_encoder_ = encoder
-        self.max_length_ = max_tokens(checkpoint.model.config, checkpoint.tokenizer)
+        limit = max_tokens(checkpoint.model.config, checkpoint.tokenizer)
+        self.max_length_ = int(self.max_length if limit is None else min(self.max_length, limit))
         self.pairs_: bool | None = documents.second is not None
 
     def _fitted_checkpoint(self) -> Checkpoint:

@@ -9,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from .._engine.errors import warn_user
 
 LabelKind = Literal["single", "multilabel", "soft"]
 
@@ -154,3 +157,19 @@ def _weights(
         return np.array([float(class_weight.get(value, 1.0)) for value in present.tolist()])
     weights: npt.NDArray[np.float64] = compute_class_weight("balanced", classes=present, y=original)
     return weights
+
+
+def few_of_each(labels: Labels, n: int = 64) -> npt.NDArray[np.int64]:
+    """Return about `n` rows, as many of each class: enough to see a collapse, in a fraction of a second."""
+    each = max(1, n // len(labels.classes))
+    return np.concatenate([np.flatnonzero(labels.index == c)[:each] for c in range(len(labels.classes))])
+
+
+def warn_of_collapse(predicted: npt.NDArray[Any]) -> None:
+    """Warn when training documents of all classes are taken for one."""
+    if len(set(predicted.tolist())) == 1:
+        warn_user(
+            f"training collapsed: every document is taken for {predicted.tolist()[0]!r}; lower learning_rate, raise "
+            f"warmup_ratio or max_epochs, or try another random_state.",
+            ConvergenceWarning,
+        )

@@ -53,7 +53,6 @@ class TrainedTransformer(TransformerEstimator):
     warm_start: bool
     callbacks: Any
     random_state: Any
-    verbose: int
 
     def _validate_training(self) -> None:
         """Check the parameters of a training run, before anything is loaded."""
@@ -151,24 +150,22 @@ class TrainedTransformer(TransformerEstimator):
             return np.arange(len(index)), np.zeros(0, dtype=np.int64)
         return held_out(index, names, self.validation_fraction, seed)
 
-    def _scoring(
-        self,
-        checkpoint: Checkpoint,
-        encoder: TextEncoder,
-        documents: Documents,
-        targets: Any,
-        rows: npt.NDArray[np.int64],
-        encoded: Encoded,
-    ) -> Callable[[], float] | None:
-        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
-        if not len(rows):
-            return None
-        # scorers ask for a fitted estimator: this one shares the weights that are being trained
+    def _candidate(
+        self, checkpoint: Checkpoint, encoder: TextEncoder, documents: Documents, targets: Any
+    ) -> Self:
+        """Return a fitted estimator that shares the weights in training, for scorers and checks to ask."""
         candidate = type(self)(**self.get_params(deep=False))
         candidate._record_targets(targets)
         candidate._record_checkpoint(checkpoint, encoder, documents)
+        return candidate
+
+    def _scoring(
+        self, candidate: Self, encoded: Encoded, expected: npt.NDArray[Any]
+    ) -> Callable[[], float] | None:
+        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
+        if not len(expected):
+            return None
         scorer = self._scorer(candidate)
-        expected = targets.original[rows]
         return lambda: validation_score(scorer, self.scoring, candidate, encoded, expected)
 
     def _scorer(self, candidate: Any) -> Any:
@@ -239,7 +236,7 @@ class TrainedTransformer(TransformerEstimator):
         """Become fitted with the checkpoint's own head."""
         self._validate_training()
         checkpoint = load_checkpoint(
-            resolve(self.model),
+            resolve(self.model, progress=bool(self.verbose)),
             self._head,
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,

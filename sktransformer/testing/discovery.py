@@ -20,6 +20,7 @@ def all_estimators() -> list[tuple[str, type[BaseEstimator]]]:
     Returns
     -------
     list of (str, type)
+        The classes of the public rooms that scikit-learn would call estimators.
 
     Examples
     --------

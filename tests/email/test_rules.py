@@ -26,9 +26,11 @@ BODIES = {
     "a closing word in a sentence": "Cordialement reçu votre courrier.\nLe dossier est complet.",
     "a closing word in capitals": "CORDIALEMENT RECU VOTRE COURRIER\nLe dossier est complet.",
     "a request to accept": "Veuillez agréer ma demande du 12.\nMerci de faire vite.",
+    "a request to consider": "Je vous prie de prendre en considération ma demande du 12.\nMerci de faire vite.",
     "a mail sent by mistake": "Bonjour,\n\nCe mail destiné à Léa est venu par erreur, supprimez-le.",
     "a letter for somebody else": "Bonjour,\n\nCourrier reçu par erreur, le destinataire n'habite plus ici.",
     "a secret": "Bonjour,\n\nCe message est confidentiel : merci de ne pas transmettre ma réclamation.",
+    "a message for somebody": "Bonjour à toute l'équipe,\n\nCe message destiné à la sécurité : j'ai réservé un quai.",
     "a form": "Nom : Dupont\nDate : 12/03/2025 10:30\nSujet : facture\nMessage : je conteste",
     "a list": "Mes pièces :\n- facture\n- photo\n-- encore une\nObjet : sinistre 12",
     "a parcel": "Envoyé de Lyon mardi, toujours pas reçu.",
@@ -242,6 +244,11 @@ def test_a_formula_behind_the_message_leaves_its_line():
     assert [piece.text for piece in EmailCleaner().explain(text)] == ["Jean\nLyon"]
 
 
+def test_a_sentence_above_a_closing_is_no_formula():
+    text = "Dans l'attente de votre retour sur les 120 euros.\nSalutations\nJean"
+    assert clean(text) == "Dans l'attente de votre retour sur les 120 euros."
+
+
 def test_much_text_below_a_closing_is_no_signature():
     lines = "\n".join(f"article {n}" for n in range(40))
     assert clean(f"Ma commande.\n\nCordialement,\n{lines}") == f"Ma commande.\n\n{lines}"
@@ -301,6 +308,14 @@ def test_a_notice_below_a_signature_needs_fewer_words():
     notice = "L'hôtel rappelle le caractère confidentiel de cet envoi : effacez-le s'il n'est pas pour vous."
     assert notice in clean(f"Je vous renvoie le contrat.\n\n{notice}")
     assert notice not in clean(f"Je vous renvoie le contrat.\n\nCordialement,\nJean\n\n{notice}")
+
+
+def test_a_notice_below_a_name_and_a_number():
+    contact = "Valère Omontel\nChargé de contrats\nT 01 99 00 31 65"
+    notice = "Courriel destiné exclusivement à la personne nommée ; tout autre usage est interdit."
+    text = f"Le contrat cesse le 16 janvier.\n\n{contact}\n\n{notice}"
+    assert clean(text) == "Le contrat cesse le 16 janvier."
+    assert kinds(text) == ["signature", "disclaimer"]
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ LEARNING: dict[str, Any] = {
     "dropout": 0.0,
     "attention_dropout": 0.0,
     "precision": "float32",  # "auto" is bfloat16 where the processor has it
+    "device": "cpu",  # where results are the same to the bit
     "random_state": 0,
 }
 

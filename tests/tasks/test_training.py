@@ -367,3 +367,16 @@ def test_dropout_is_at_work_and_seeded(quick: Maker, mails: list[str], labels: l
     assert again.history_.train_loss[0] == fits[0.5, 0]
     assert len(set(fits.values())) == 3
     np.testing.assert_array_equal(again.predict_proba(mails), again.predict_proba(mails))
+
+
+def test_progress_is_shown_on_stderr_when_asked(
+    quick: Maker, mails: list[str], labels: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    quick(verbose=1, max_epochs=2).fit(mails, labels)
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "epoch 2/2" in err
+    assert "6/6" in err  # steps
+    assert "loss=" in err
+    quick(verbose=0).fit(mails, labels)
+    assert capfd.readouterr() == ("", "")

@@ -91,6 +91,7 @@ def load_checkpoint(
             model = AUTO_CLASS[head].from_config(config, dtype=torch.float32)
         else:
             tokenizer = _load_tokenizer(source.folder)
+            _give_padding(config, tokenizer)
             model = _load_model(source, source.folder, head, config, need_head)
     return Checkpoint(model, tokenizer, prepare(model, head))
 
@@ -143,6 +144,13 @@ def _load_tokenizer(folder: Path) -> Any:
         raise CheckpointCorruptError(
             f"{folder}: its tokenizer can't be loaded ({error}); copy the folder again."
         ) from error
+
+
+def _give_padding(config: PreTrainedConfig, tokenizer: Any) -> None:
+    """Name a padding token where the config has none, as GPT-2's and Llama's: heads look for the last other token."""
+    if getattr(config, "pad_token_id", None) is None:
+        known = (tokenizer.pad_token_id, tokenizer.eos_token_id, config.eos_token_id)
+        config.pad_token_id = next((i for i in known if isinstance(i, int)), 0)
 
 
 def _load_model(

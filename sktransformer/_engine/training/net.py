@@ -18,6 +18,7 @@ from torch import nn
 from ..devices import autocast, is_out_of_memory
 from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows, plan
+from .callbacks import StopTraining
 from .data import OptimizerBatches, TrainingData
 from .losses import Objective
 from .schedules import fused_adamw, parameter_groups
@@ -94,7 +95,7 @@ class MicroBatchNet(skorch.NeuralNet):
         return self
 
     def get_iterator(self, dataset: TrainingData, training: bool = False) -> OptimizerBatches:
-        """Return the optimizer batches of an epoch."""
+        """Return the optimizer batches; skorch asks once a run, and each pass over them draws a new order."""
         return OptimizerBatches(len(dataset), self.batch_size, self.seed)
 
     def get_split_datasets(self, X: TrainingData, y: Any = None, **fit_params: Any) -> tuple[Any, None]:
@@ -109,13 +110,11 @@ class MicroBatchNet(skorch.NeuralNet):
         if iterator is None:
             return
         losses: list[torch.Tensor] = []
-        self.predicted_ = []
         every = GPU_CHECK_EVERY if self.collator.device.type == "cuda" else 1
         for batch in iterator:
             self.notify("on_batch_begin", batch=batch, training=training)
             step = step_fn(batch, **fit_params)
             losses.append(step["loss"].detach())
-            self.predicted_.append(step["y_pred"])
             self.history.record_batch(prefix + "_batch_size", len(batch[0]))
             if len(losses) % every == 0 or len(losses) == len(iterator):
                 self._record_losses(prefix, losses)
@@ -134,7 +133,7 @@ class MicroBatchNet(skorch.NeuralNet):
                     f'raise warmup_ratio, set max_grad_norm, or use precision="float32".'
                 )
 
-    def train_step_single(self, batch: tuple[Rows], **fit_params: Any) -> dict[str, torch.Tensor]:
+    def train_step_single(self, batch: tuple[Rows], **fit_params: Any) -> dict[str, torch.Tensor | None]:
         """Accumulate the gradients of one optimizer batch; on lack of memory halve the token budget and begin again."""
         self._set_training(True)
         before = self.token_budget
@@ -150,27 +149,22 @@ class MicroBatchNet(skorch.NeuralNet):
             self._warn_once()
         return step
 
-    def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor]:
+    def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor | None]:
         data: TrainingData = self.data_
-        windows = data.windows_of(documents)
-        owners = data.encoded.document
-        counts = np.bincount(owners[windows], minlength=len(data))
-        share = 1.0 / np.maximum(counts, 1)  # a document's windows share its weight
-        total = torch.zeros((), device=self.collator.device)
-        predicted = []
-        for micro in plan(windows, data.encoded.lengths, self.token_budget, self.collator.layout):
-            inputs = self.collator.batch(data.encoded, micro).inputs()
-            rows = torch.from_numpy(owners[micro].astype(np.int64))
-            weights = data.weights[rows] * torch.from_numpy(share[owners[micro]]).float()
-            with autocast(self.collator.device, self.precision):
-                logits = self.module_(**inputs).logits
-            targets = data.targets[rows].to(logits.device, non_blocking=True)
-            losses = self.criterion_(logits, targets)
-            loss = (losses * weights.to(losses.device, non_blocking=True)).sum() / len(documents)
+        device = self.collator.device
+        total = torch.zeros((), device=device)
+        for windows in plan(
+            data.windows_of(documents), data.encoded.lengths, self.token_budget, self.collator.layout
+        ):
+            batch = self.collator.batch(data.encoded, windows)
+            targets = data.targets_of(windows).to(device, non_blocking=True)
+            weights = data.window_weights[torch.from_numpy(windows)].to(device, non_blocking=True)
+            with autocast(device, self.precision):
+                losses = self.criterion_(self.module_, batch, targets)
+            loss = (losses * weights).sum() / len(documents)
             loss.backward()
             total += loss.detach()
-            predicted.append(logits.detach().argmax(dim=-1) if logits.ndim == 2 else logits.detach())
-        return {"loss": total, "y_pred": torch.cat(predicted)}
+        return {"loss": total, "y_pred": None}  # skorch hands both on to callbacks; outputs are not kept
 
     def _back_off(self) -> None:
         self._zero_grad_optimizer()
@@ -200,6 +194,8 @@ class MicroBatchNet(skorch.NeuralNet):
         self.notify("on_train_begin", X=data)
         try:
             self.fit_loop(data)
+        except StopTraining:
+            pass  # an ordinary end: the validation score has stopped rising
         except KeyboardInterrupt as error:
             if not _raised_by_callback(error):
                 raise

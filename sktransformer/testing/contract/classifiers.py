@@ -172,7 +172,7 @@ def tuned_threshold(subject: Subject) -> None:
 
 @check(21, classifies)
 def permutation_of_a_column(subject: Subject) -> None:
-    """`permutation_importance` shuffles a column of texts; shuffling predictions alone gives the same drop."""
+    """`permutation_importance` takes a column of texts, and shuffling it costs accuracy."""
     X, y = _train(subject)
     column = np.array(X, dtype=object)[:, None]
     fitted = subject.new().fit(column, y)

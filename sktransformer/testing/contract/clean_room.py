@@ -57,7 +57,8 @@ def ask(files: dict[str, bytes], timeout: float = 300.0) -> dict[str, Any]:
         room = _open()
         assert room.stdin is not None  # both are pipes
         assert room.stdout is not None
-        room.stdin.write(json.dumps(folder) + "\n")
+        # where modules are found may have changed since the room was opened
+        room.stdin.write(json.dumps([folder, sys.path]) + "\n")
         room.stdin.flush()
         if not room.stdout.readline():
             raise AssertionError(f"the second process ended (exit status {room.wait(timeout)})")
@@ -106,7 +107,8 @@ def serve(jobs: TextIO, answers: TextIO) -> None:
     events: list[tuple[str, str]] = []
     sys.addaudithook(_watcher(events))
     for line in jobs:
-        folder = Path(json.loads(line))
+        name, sys.path[:] = json.loads(line)
+        folder = Path(name)
         try:
             answer = _work(folder, events)
         except BaseException:  # whatever it is, the other side shows it

@@ -6,10 +6,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 
 from ._require import require_close
-from .samples import Sample, sample_for
+from .samples import Sample, is_classifier_by_looks, sample_for
 
 _DEFAULT: Any = object()
 
@@ -35,7 +35,7 @@ class Subject:
     @property
     def classifies(self) -> bool:
         """Whether it is a classifier."""
-        return bool(is_classifier(self.estimator))
+        return is_classifier_by_looks(self.estimator)
 
     @property
     def transforms(self) -> bool:
