@@ -202,7 +202,7 @@ class TransformerEstimator(BaseEstimator):
             checkpoint = from_bundle(bundle)
             state["model_"], state["tokenizer_"] = checkpoint.model, checkpoint.tokenizer
             state["packable_"] = checkpoint.packable
-            state["text_encoder_"] = TextEncoder(checkpoint.tokenizer)
+            state["text_encoder_"] = text_encoder(checkpoint)
         if isinstance(state.get("history_"), dict):
             state["history_"] = pd.DataFrame(state["history_"])
         super().__setstate__(state)
@@ -213,6 +213,14 @@ class TransformerEstimator(BaseEstimator):
         tags.input_tags.two_d_array = True
         tags.input_tags.allow_nan = False
         return tags
+
+
+def text_encoder(checkpoint: Checkpoint) -> TextEncoder:
+    """Return the encoder of a checkpoint's documents."""
+    config = checkpoint.model.config
+    # the heads of T5 and BART read the last end token, and refuse documents with different numbers of them
+    ends_once = getattr(config, "is_encoder_decoder", False) and isinstance(config.eos_token_id, int)
+    return TextEncoder(checkpoint.tokenizer, left_out=config.eos_token_id if ends_once else None)
 
 
 def _pad_token_id(checkpoint: Checkpoint) -> int:

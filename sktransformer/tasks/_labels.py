@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
@@ -75,6 +76,8 @@ def as_labels(y: Any, name: str = "y") -> Labels:
 
 
 def _as_array(y: Any) -> npt.NDArray[Any]:
+    if issparse(y):  # an indicator matrix, as MultiLabelBinarizer(sparse_output=True) gives
+        y = y.toarray()  # type: ignore[attr-defined]  # the stubs forget which kind it is
     if hasattr(y, "to_numpy"):  # pandas and polars, whose extension types NumPy does not know
         y = y.to_numpy()
     array = np.asarray(y) if not isinstance(y, list) else _from_list(y)

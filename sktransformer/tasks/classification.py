@@ -15,21 +15,19 @@ from sklearn.utils.validation import check_consistent_length
 from .._engine.checkpoints.loading import Checkpoint, Head
 from .._engine.compat import n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
-from .._engine.errors import WrongTaskError
+from .._engine.errors import WrongTaskError, say_once
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
-from .._engine.text.encoding import Encoded, TextEncoder
+from .._engine.text.encoding import Encoded
 from .._engine.training.data import TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy, OnLogits
 from .._engine.validation import check_number
+from ._base import text_encoder
 from ._labels import Labels, as_labels, few_of_each, row_weights, warn_of_collapse
 from ._training import TrainedTransformer
 
 DEFAULT_MODEL = "almanach/camembert-base"
-COLLAPSE_SAMPLE = (
-    64  # training documents looked at for a collapse: a fraction of a second, whatever their number
-)
 
 
 class TransformerClassifier(ClassifierMixin, TrainedTransformer):
@@ -249,9 +247,9 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         """
         documents, labels, weights = self._validate(X, y, sample_weight)
         seed = draw_seed(self.random_state)
-        with seeded(seed, resolve_device(self.device)):
+        with seeded(seed, resolve_device(self.device)), say_once():
             checkpoint = self._load(documents, labels)
-            encoder = TextEncoder(checkpoint.tokenizer)
+            encoder = text_encoder(checkpoint)
             candidate = self._candidate(checkpoint, encoder, documents, labels)
             parts = self._split(labels.index, labels.classes, seed)
             encoded, held = self._encode_parts(encoder, documents, candidate.max_length_, parts)

@@ -13,9 +13,8 @@ from .._engine.compat import check_columns
 from .._engine.devices import draw_seed, resolve_device, seeded
 from .._engine.inference.pooling import POOLINGS, reader
 from .._engine.text.documents import Documents
-from .._engine.text.encoding import TextEncoder
 from .._engine.validation import check_choice, check_flag
-from ._base import TransformerEstimator
+from ._base import TransformerEstimator, text_encoder
 
 DEFAULT_MODEL = "intfloat/multilingual-e5-small"
 
@@ -143,7 +142,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             draw_seed(0), resolve_device(self.device)
         ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
-        encoder = TextEncoder(checkpoint.tokenizer)
+        encoder = text_encoder(checkpoint)
         self._encode(encoder, documents.take([]), None)  # raises when max_length leaves no room for a text
         after = self._shadow()
         check_columns(after, X, documents.width, reset=True)

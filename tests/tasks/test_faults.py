@@ -1,5 +1,7 @@
 """What is wrong says so: bad input, bad parameters, bad checkpoints."""
 
+import pickle
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -11,13 +13,14 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from transformers import AutoTokenizer, CamembertConfig, CamembertForSequenceClassification
 
 from sktransformer._engine.errors import (
     CheckpointCorruptError,
     CheckpointNotFoundError,
+    MissingExtraError,
     TruncationWarning,
     WrongTaskError,
 )
@@ -280,6 +283,20 @@ def test_a_damaged_folder_names_the_damage(
         estimator.fit(mails, labels)
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)
+
+
+def test_a_tokenizer_whose_package_is_missing(
+    quick: Maker, mails: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        stored = pickle.dumps(quick("flaubert").fit(mails, labels))
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    line = r"'sacremoses' is not installed; run: pip install \"sktransformer-text\[flaubert\]\""
+    with pytest.raises(MissingExtraError, match=line):
+        quick("flaubert").fit(mails, labels)
+    with pytest.raises(MissingExtraError, match=line):
+        pickle.loads(stored)
 
 
 def test_a_folder_of_another_task(

@@ -17,7 +17,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from ..errors import CheckpointCorruptError, WrongTaskError
+from ..errors import CheckpointCorruptError, WrongTaskError, optional_import
 from .flaubert import repair_flaubert
 from .packing import enable_packing
 from .quiet import quiet_transformers
@@ -135,9 +135,25 @@ def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
     )
 
 
-def _load_tokenizer(folder: Path) -> Any:
+def read_tokenizer(folder: str | Path) -> Any:
+    """Read the tokenizer of a checkpoint folder.
+
+    Raises
+    ------
+    MissingExtraError
+        When it is FlauBERT's and sacremoses is not installed.
+    """
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except ImportError as error:
+        if "sacremoses" in str(error):
+            optional_import("sacremoses", "flaubert")
+        raise
+
+
+def _load_tokenizer(folder: Path) -> Any:
+    try:
+        return read_tokenizer(folder)
     except ImportError:
         raise
     except Exception as error:

@@ -109,23 +109,26 @@ class MicroBatchNet(skorch.NeuralNet):
         """Run the optimizer steps of an epoch; on a GPU losses are read back once in a while, not at each step."""
         if iterator is None:
             return
-        losses: list[torch.Tensor] = []
+        n_steps = 0
+        losses: list[torch.Tensor] = []  # those that were not read back yet
         every = GPU_CHECK_EVERY if self.collator.device.type == "cuda" else 1
         for batch in iterator:
             self.notify("on_batch_begin", batch=batch, training=training)
             step = step_fn(batch, **fit_params)
+            n_steps += 1
             losses.append(step["loss"].detach())
             self.history.record_batch(prefix + "_batch_size", len(batch[0]))
-            if len(losses) % every == 0 or len(losses) == len(iterator):
+            if len(losses) == every or n_steps == len(iterator):
                 self._record_losses(prefix, losses)
             self.notify("on_batch_end", batch=batch, training=training, **step)
-        self.history.record(prefix + "_batch_count", len(losses))
+        self.history.record(prefix + "_batch_count", n_steps)
 
     def _record_losses(self, prefix: str, losses: list[torch.Tensor]) -> None:
-        """Write the losses that the history lacks, and stop at one that is no number."""
+        """Write the newest losses into the history and drop them here; stop at one that is no number."""
         batches = self.history[-1]["batches"]
-        missing = [i for i in range(len(losses)) if prefix + "_loss" not in batches[i]]
-        for i, value in zip(missing, torch.stack([losses[i] for i in missing]).tolist(), strict=True):
+        values = torch.stack(losses).tolist()
+        losses.clear()
+        for i, value in enumerate(values, len(batches) - len(values)):
             batches[i][prefix + "_loss"] = value
             if not np.isfinite(value):
                 raise NonFiniteLossError(
@@ -199,6 +202,14 @@ class MicroBatchNet(skorch.NeuralNet):
         except KeyboardInterrupt as error:
             if not _raised_by_callback(error):
                 raise
+        except KeyError as error:
+            if "not found in history" not in str(error):
+                raise
+            known = [key for key in ("train_loss", "valid_score") if key in self.history[-1]]
+            raise ValueError(
+                f"a callback looks for a key that the history does not have ({error.args[0]}) "
+                f"It has {known}; let the callback monitor one of them (valid_score needs early_stopping=True)."
+            ) from error
         self.notify("on_train_end", X=data)
 
 

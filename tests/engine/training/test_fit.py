@@ -169,8 +169,12 @@ def test_training_stops_when_nothing_improves(make_task: MakeTask) -> None:
     score, kept, holder = scores([0.5, 0.4, 0.3, 0.9])
     holder.append(task)
     ends: list[str] = []
+    epochs: list[int] = []
 
     class Ends(skorch.callbacks.Callback):  # type: ignore[misc]
+        def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+            epochs.append(len(net.history))
+
         def on_train_end(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
             ends.append("end")
 
@@ -179,6 +183,7 @@ def test_training_stops_when_nothing_improves(make_task: MakeTask) -> None:
     assert result.best_epoch == 1
     assert torch.equal(weights(task), kept[0])
     assert ends == ["end"]
+    assert epochs == [1, 2, 3]  # the user's callbacks see the last epoch too
 
 
 @pytest.mark.parametrize("name", ["bert", "modernbert", "flaubert", "gpt2"])
