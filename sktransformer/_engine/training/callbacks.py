@@ -67,7 +67,7 @@ class ValidationScoring(Callback):
             self.best_weights_ = {}
 
 
-class StopWhenDue(Callback):  # type: ignore[misc]
+class StopWhenDue(Callback):
     """Stop when `ValidationScoring` found nothing better; notified last, so that all callbacks have seen the epoch."""
 
     def __init__(self, validation: ValidationScoring) -> None:
