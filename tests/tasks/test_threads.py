@@ -148,7 +148,9 @@ def test_a_normal_run_is_silent_and_leaves_nothing(
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process there")
 @pytest.mark.slow
-def test_ctrl_c_from_outside(tmp_path: Path, mails: list[str], labels: list[str]) -> None:
+def test_ctrl_c_from_outside(
+    tmp_path: Path, mails: list[str], labels: list[str]
+) -> None:  # long: a process, what it does, and what is asked of it
     """The first fit leaves an unfitted estimator; the second leaves what an earlier fit had learned."""
     (tmp_path / "mails.json").write_text(json.dumps([mails, labels]))
     script = """

@@ -1,5 +1,7 @@
 """One optimizer step, however it is cut: gradients, weights, memory that runs out, losses that are no number."""
 
+# long: one class, whose steps share their set-up
+
 from __future__ import annotations
 
 import warnings
