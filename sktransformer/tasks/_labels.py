@@ -106,8 +106,8 @@ def _require_present(values: npt.NDArray[Any], name: str) -> None:
 
 
 def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels:
-    if array.dtype.kind == "O":
-        array = array.astype(np.float64)
+    if array.dtype.kind in "OUS":
+        array = _as_numbers(array, name)
     assert_all_finite(array, input_name=name)
     classes = np.arange(array.shape[1]) if columns is None else np.asarray(list(columns), dtype=object)
     targets = torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
@@ -124,6 +124,16 @@ def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels
         )
     index = array.argmax(axis=1).astype(np.int64)
     return Labels("soft", classes, targets, index, classes[index])
+
+
+def _as_numbers(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is 2-D and holds labels, not numbers ({error}); pass one label a row, or for several labels a "
+            f"document the 0/1 matrix that sklearn.preprocessing.MultiLabelBinarizer makes of them."
+        ) from error
 
 
 def row_weights(

@@ -227,6 +227,20 @@ def test_training_goes_on_in_smaller_pieces(
 
 
 @collapses
+def test_a_fit_says_once_that_memory_is_short(
+    classifier: Maker, mails: list[str], labels: list[str], small_memory: list[int]
+) -> None:
+    """In training, in each epoch's validation and in the look at its end."""
+    estimator = classifier(max_epochs=3, early_stopping=True, validation_fraction=0.4)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        estimator.fit(mails, labels)
+    assert [w.category for w in record].count(OutOfMemoryBackoffWarning) == 1
+    with pytest.warns(OutOfMemoryBackoffWarning):  # another call says so again
+        estimator.predict(mails)
+
+
+@collapses
 def test_prediction_goes_on_in_smaller_pieces(
     classifier: Maker, mails: list[str], labels: list[str], small_memory: list[int]
 ) -> None:

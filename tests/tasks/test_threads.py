@@ -63,6 +63,7 @@ def finish(child: "subprocess.Popen[str]") -> tuple[str, str]:
 # -- other processes --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_is_read_elsewhere(
     tmp_path: Path, mails: list[str], labels: list[str], learning: dict[str, Any]
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_file_is_read_elsewhere(
     assert err == ""
 
 
+@pytest.mark.slow
 def test_a_normal_run_is_silent_and_leaves_nothing(
     tmp_path: Path, mails: list[str], labels: list[str]
 ) -> None:
@@ -145,6 +147,7 @@ def test_a_normal_run_is_silent_and_leaves_nothing(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process there")
+@pytest.mark.slow
 def test_ctrl_c_from_outside(
     tmp_path: Path, mails: list[str], labels: list[str]
 ) -> None:  # long: a process, what it does, and what is asked of it
@@ -201,6 +204,7 @@ def test_ctrl_c_from_outside(
 
 
 @collapses
+@pytest.mark.slow
 def test_workers(
     quick: Maker, mails: list[str], labels: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
