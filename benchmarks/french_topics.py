@@ -99,7 +99,7 @@ def frozen(judge: Judge) -> dict[str, Any]:
     return {name: {**found, "C": search.best_params_["C"]} if hasattr(search, "best_params_") else found}
 
 
-def fine_tuned(judge: Judge, quick: bool) -> dict[str, Any]:
+def fine_tuned(judge: Judge, quick: bool) -> dict[str, Any]:  # long: one run, read from top to bottom
     """Fine-tune the encoder: settings chosen on a fifth of the training part, then three seeds on all of it."""
     from sktransformer import TransformerClassifier
 

@@ -88,7 +88,7 @@ def saving(model: str, rounds: int) -> dict[str, Any]:
     return {key: summary([run[key] for run in runs]) for key in runs[0]}
 
 
-def dump_and_load(folder: Path) -> None:
+def dump_and_load(folder: Path) -> None:  # long: one measurement, read from top to bottom
     """Measure in this process, and print one JSON object."""
     import joblib
     from sklearn.base import clone

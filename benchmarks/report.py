@@ -1,4 +1,4 @@
-"""Write README.md from results/*.json; nothing in it is typed by hand.
+"""Write README.md, and the table of the project's own README, from results/*.json; nothing in them is typed by hand.
 
 python -m benchmarks.report [--results FOLDER] [--out FILE]
 """
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from .common import RESULTS, say
+from .common import RESULTS, ROOT, say
 
 Record = dict[str, Any]
 
@@ -48,6 +48,9 @@ AIMS: tuple[Aim, ...] = (
 )  # fmt: skip
 
 
+BEGIN, END = "<!-- results: python -m benchmarks.report -->", "<!-- end of results -->"
+
+
 def number(value: float) -> str:
     """Three digits, no more."""
     return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
@@ -65,7 +68,8 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
     return ["| " + " | ".join(row) + " |" for row in (head, rule, *rows)] + [""]
 
 
-def aims(records: dict[str, Record]) -> list[str]:
+def judged(records: dict[str, Record]) -> list[tuple[str, str, str, str, bool]]:
+    """Return (words, aim, measured, by wall time, met) of each promise that was measured."""
     rows = []
     for name, path, sense, target, words in AIMS:
         found: Any = records.get(name, {}).get("results", {})
@@ -79,9 +83,28 @@ def aims(records: dict[str, Record]) -> list[str]:
             (value, number(value)) if isinstance(value, float) else (value["median"], spread(value))
         )
         met = middle >= target if sense == ">=" else middle <= target
-        rows.append([words, f"{sense} {number(target)}", shown, wall, "yes" if met else "no"])
+        rows.append((words, f"{sense} {number(target)}", shown, wall, met))
+    return rows
+
+
+def aims(records: dict[str, Record]) -> list[str]:
+    rows = [[*row, "yes" if met else "no"] for *row, met in judged(records)]
     lead = "Processor time decides, since neighbours on the machine disturb it least; wall time stands beside it."
     return ["## Aims", "", lead, "", *table(["", "aim", "measured", "by wall time", "met"], rows)]
+
+
+def front(records: dict[str, Record]) -> str:
+    """The table of the project's own README, between its marks."""
+    rows = [[words, shown, aim, "yes" if met else "no"] for words, aim, shown, _, met in judged(records)]
+    return "\n".join([BEGIN, "", *table(["times faster, or as said", "measured", "aim", "met"], rows), END])
+
+
+def put_front(readme: str, records: dict[str, Record]) -> str:
+    """Return the text of the project's README with its table made anew."""
+    before, _, rest = readme.partition(BEGIN)
+    if END not in rest:
+        raise SystemExit(f"README.md lacks the lines {BEGIN!r} and {END!r} round its table")
+    return before + front(records) + rest.partition(END)[2]
 
 
 def clocks(found: Any) -> set[str]:
@@ -279,6 +302,9 @@ def main() -> None:
     if not records:
         raise SystemExit(f"{options.results} holds no results; run: python -m benchmarks")
     options.out.write_text(page(records), encoding="utf-8")
+    if options.results == RESULTS:
+        readme = ROOT / "README.md"
+        readme.write_text(put_front(readme.read_text(encoding="utf-8"), records), encoding="utf-8")
     say(f"{options.out}: {', '.join(records)}")
 
 

@@ -146,7 +146,7 @@ def peak_of(name: str, options: argparse.Namespace) -> None:
     say(json.dumps({"peak_bytes": peak, "above_bytes": peak - before}))
 
 
-def main() -> None:
+def main() -> None:  # long: one measurement after another
     parser = arguments(__doc__ or "", rounds=5)
     parser.add_argument("--peak-of", help=argparse.SUPPRESS)
     parser.add_argument(

@@ -98,7 +98,7 @@ def candidates(models: Sequence[str] | None, seed: int) -> dict[str, Any]:
     e5, minilm = "bundled:multilingual-e5-small", "bundled:all-MiniLM-L6-v2"
     pipelines["e5-small, frozen + logistic regression"] = make_pipeline(
         EmailCleaner(),
-        TransformerEmbedder(e5, prompt="query: "),
+        TransformerEmbedder(e5, prompt="query: ", verbose=1),
         LogisticRegression(C=10, max_iter=2000, class_weight="balanced"),
     )
     shared = {"class_weight": "balanced", "max_length": 256, "random_state": seed, "verbose": 1}

@@ -95,12 +95,10 @@ def tfidf_svm(
 
     References
     ----------
-    .. [1] S. Wang and C. Manning, "Baselines and Bigrams: Simple, Good Sentiment and Topic Classification",
-    ACL 2012,
-       https://aclanthology.org/P12-2018
+    .. [1] S. Wang and C. Manning, "Baselines and Bigrams: Simple, Good Sentiment and Topic
+       Classification", ACL 2012, https://aclanthology.org/P12-2018
     .. [2] J. Platt, "Probabilistic Outputs for Support Vector Machines and Comparisons to Regularized
-    Likelihood
-       Methods", Advances in Large Margin Classifiers, 1999, section 2.
+       Likelihood Methods", Advances in Large Margin Classifiers, 1999, section 2.
 
     Examples
     --------

@@ -6,11 +6,13 @@ Floor 0: the standard library only. Every class subclasses the builtin that a ca
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import importlib
 import inspect
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from types import ModuleType
 
 __all__ = [
@@ -25,6 +27,7 @@ __all__ = [
     "WrongTaskError",
     "did_you_mean",
     "optional_import",
+    "say_once",
     "warn_user",
 ]
 
@@ -160,6 +163,31 @@ def install_line(extra: str) -> str:
     return f'pip install "{DISTRIBUTION}[{extra}]"'
 
 
+_said: ContextVar[set[type[Warning]] | None] = ContextVar("said", default=None)
+
+
+@contextlib.contextmanager
+def say_once() -> Iterator[None]:
+    """Issue each category of `warn_user`'s warnings once until the end of the block, in this thread.
+
+    A fit runs the model in training, in validation and at its end: where memory is short, each of them says so.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as record, say_once():
+    ...     warnings.simplefilter("always")
+    ...     warn_user("first", UserWarning)
+    ...     warn_user("again", UserWarning)
+    >>> len(record)
+    1
+    """
+    token = _said.set(set())
+    try:
+        yield
+    finally:
+        _said.reset(token)
+
+
 def warn_user(message: str, category: type[Warning]) -> None:
     """Warn at the line of the user's code that led here.
 
@@ -173,6 +201,11 @@ def warn_user(message: str, category: type[Warning]) -> None:
     category : type of Warning
         Its class.
     """
+    said = _said.get()
+    if said is not None:
+        if category in said:
+            return
+        said.add(category)
     level = 2  # the caller of this function
     frame = inspect.currentframe()
     frame = None if frame is None else frame.f_back

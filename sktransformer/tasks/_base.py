@@ -51,6 +51,7 @@ class TransformerEstimator(BaseEstimator):
     token_budget: Any
     device: Any
     precision: str
+    verbose: int
 
     # -- reading what users pass ------------------------------------------------------------------------------------
 
@@ -96,7 +97,7 @@ class TransformerEstimator(BaseEstimator):
             check_number("token_budget", self.token_budget, low=1, integer=True)
 
     def _load_checkpoint(self, documents: Documents, **options: Any) -> Checkpoint:
-        source = resolve(self.model)
+        source = resolve(self.model, progress=bool(self.verbose))
         texts = first_texts(documents) if source.config is not None else ()
         return load_checkpoint(source, self._head, texts=texts, max_length=self.max_length, **options)
 
@@ -127,7 +128,9 @@ class TransformerEstimator(BaseEstimator):
             return int(self.token_budget)
         return (TRAINING_BUDGET if training else INFERENCE_BUDGET).get(device.type, 4096)
 
-    def _forward(self, X: Any, read: Reader, width: int) -> npt.NDArray[np.float32]:
+    def _forward(
+        self, X: Any, read: Reader, width: int, *, progress: bool = False
+    ) -> npt.NDArray[np.float32]:
         """Run the fitted model over `X`; one row a document, in order; `width` columns when `X` is empty."""
         check_is_fitted(self, "model_")
         # documents that are encoded already come from the validation of a running fit
@@ -145,6 +148,7 @@ class TransformerEstimator(BaseEstimator):
             read,
             token_budget=self._budget(device, training=False),
             precision=resolve_precision(self.precision, device),
+            progress=progress,
         )
 
     def _encode_again(self, X: Any) -> Encoded:
@@ -167,7 +171,8 @@ class TransformerEstimator(BaseEstimator):
         self.tokenizer_ = checkpoint.tokenizer
         self.packable_ = checkpoint.packable
         self.text_encoder_ = encoder
-        self.max_length_ = max_tokens(checkpoint.model.config, checkpoint.tokenizer)
+        limit = max_tokens(checkpoint.model.config, checkpoint.tokenizer)
+        self.max_length_ = int(self.max_length if limit is None else min(self.max_length, limit))
         self.pairs_: bool | None = documents.second is not None
 
     def _fitted_checkpoint(self) -> Checkpoint:
@@ -197,7 +202,7 @@ class TransformerEstimator(BaseEstimator):
             checkpoint = from_bundle(bundle)
             state["model_"], state["tokenizer_"] = checkpoint.model, checkpoint.tokenizer
             state["packable_"] = checkpoint.packable
-            state["text_encoder_"] = TextEncoder(checkpoint.tokenizer)
+            state["text_encoder_"] = text_encoder(checkpoint)
         if isinstance(state.get("history_"), dict):
             state["history_"] = pd.DataFrame(state["history_"])
         super().__setstate__(state)
@@ -208,6 +213,14 @@ class TransformerEstimator(BaseEstimator):
         tags.input_tags.two_d_array = True
         tags.input_tags.allow_nan = False
         return tags
+
+
+def text_encoder(checkpoint: Checkpoint) -> TextEncoder:
+    """Return the encoder of a checkpoint's documents."""
+    config = checkpoint.model.config
+    # the heads of T5 and BART read the last end token, and refuse documents with different numbers of them
+    ends_once = getattr(config, "is_encoder_decoder", False) and isinstance(config.eos_token_id, int)
+    return TextEncoder(checkpoint.tokenizer, left_out=config.eos_token_id if ends_once else None)
 
 
 def _pad_token_id(checkpoint: Checkpoint) -> int:

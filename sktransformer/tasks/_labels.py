@@ -9,8 +9,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+from .._engine.errors import warn_user
 
 LabelKind = Literal["single", "multilabel", "soft"]
 
@@ -72,6 +76,8 @@ def as_labels(y: Any, name: str = "y") -> Labels:
 
 
 def _as_array(y: Any) -> npt.NDArray[Any]:
+    if issparse(y):  # an indicator matrix, as MultiLabelBinarizer(sparse_output=True) gives
+        y = y.toarray()  # type: ignore[attr-defined]  # the stubs forget which kind it is
     if hasattr(y, "to_numpy"):  # pandas and polars, whose extension types NumPy does not know
         y = y.to_numpy()
     array = np.asarray(y) if not isinstance(y, list) else _from_list(y)
@@ -100,8 +106,8 @@ def _require_present(values: npt.NDArray[Any], name: str) -> None:
 
 
 def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels:
-    if array.dtype.kind == "O":
-        array = array.astype(np.float64)
+    if array.dtype.kind in "OUS":
+        array = _as_numbers(array, name)
     assert_all_finite(array, input_name=name)
     classes = np.arange(array.shape[1]) if columns is None else np.asarray(list(columns), dtype=object)
     targets = torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
@@ -118,6 +124,16 @@ def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels
         )
     index = array.argmax(axis=1).astype(np.int64)
     return Labels("soft", classes, targets, index, classes[index])
+
+
+def _as_numbers(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is 2-D and holds labels, not numbers ({error}); pass one label a row, or for several labels a "
+            f"document the 0/1 matrix that sklearn.preprocessing.MultiLabelBinarizer makes of them."
+        ) from error
 
 
 def row_weights(
@@ -154,3 +170,19 @@ def _weights(
         return np.array([float(class_weight.get(value, 1.0)) for value in present.tolist()])
     weights: npt.NDArray[np.float64] = compute_class_weight("balanced", classes=present, y=original)
     return weights
+
+
+def few_of_each(labels: Labels, n: int = 64) -> npt.NDArray[np.int64]:
+    """Return about `n` rows, as many of each class: enough to see a collapse, in a fraction of a second."""
+    each = max(1, n // len(labels.classes))
+    return np.concatenate([np.flatnonzero(labels.index == c)[:each] for c in range(len(labels.classes))])
+
+
+def warn_of_collapse(predicted: npt.NDArray[Any]) -> None:
+    """Warn when training documents of all classes are taken for one."""
+    if len(set(predicted.tolist())) == 1:
+        warn_user(
+            f"training collapsed: every document is taken for {predicted.tolist()[0]!r}; lower learning_rate, raise "
+            f"warmup_ratio or max_epochs, or try another random_state.",
+            ConvergenceWarning,
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -13,6 +13,7 @@ import pandas as pd
 import torch
 from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_is_fitted
+from skorch.callbacks import Callback
 
 from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from .._engine.checkpoints.sources import resolve
@@ -27,7 +28,7 @@ from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
 from .._engine.training.schedules import schedule
 from .._engine.validation import check_choice, check_flag, check_number
-from ._base import TransformerEstimator
+from ._base import TransformerEstimator, text_encoder
 from ._holdout import held_out, validation_score
 
 
@@ -53,7 +54,6 @@ class TrainedTransformer(TransformerEstimator):
     warm_start: bool
     callbacks: Any
     random_state: Any
-    verbose: int
 
     def _validate_training(self) -> None:
         """Check the parameters of a training run, before anything is loaded."""
@@ -74,6 +74,7 @@ class TrainedTransformer(TransformerEstimator):
                 check_number(name, getattr(self, name), low=0, high=1, open_high=True)
         for name in ("early_stopping", "warm_start", "gradient_checkpointing"):
             check_flag(name, getattr(self, name))
+        _named(self.callbacks)
         if self.freeze is not None and (
             isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))
         ):
@@ -124,7 +125,7 @@ class TrainedTransformer(TransformerEstimator):
                 self._collator(checkpoint, device),
                 self._settings(device, seed),
                 score=score,
-                callbacks=[(f"user_{i}", callback) for i, callback in enumerate(_listed(self.callbacks))],
+                callbacks=_named(self.callbacks),
             )
         finally:  # a later warm start may freeze something else
             for parameter in trainable:
@@ -151,24 +152,22 @@ class TrainedTransformer(TransformerEstimator):
             return np.arange(len(index)), np.zeros(0, dtype=np.int64)
         return held_out(index, names, self.validation_fraction, seed)
 
-    def _scoring(
-        self,
-        checkpoint: Checkpoint,
-        encoder: TextEncoder,
-        documents: Documents,
-        targets: Any,
-        rows: npt.NDArray[np.int64],
-        encoded: Encoded,
-    ) -> Callable[[], float] | None:
-        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
-        if not len(rows):
-            return None
-        # scorers ask for a fitted estimator: this one shares the weights that are being trained
+    def _candidate(
+        self, checkpoint: Checkpoint, encoder: TextEncoder, documents: Documents, targets: Any
+    ) -> Self:
+        """Return a fitted estimator that shares the weights in training, for scorers and checks to ask."""
         candidate = type(self)(**self.get_params(deep=False))
         candidate._record_targets(targets)
         candidate._record_checkpoint(checkpoint, encoder, documents)
+        return candidate
+
+    def _scoring(
+        self, candidate: Self, encoded: Encoded, expected: npt.NDArray[Any]
+    ) -> Callable[[], float] | None:
+        """Return the validation score of the weights in training, as a function of nothing; None without a split."""
+        if not len(expected):
+            return None
         scorer = self._scorer(candidate)
-        expected = targets.original[rows]
         return lambda: validation_score(scorer, self.scoring, candidate, encoded, expected)
 
     def _scorer(self, candidate: Any) -> Any:
@@ -239,14 +238,14 @@ class TrainedTransformer(TransformerEstimator):
         """Become fitted with the checkpoint's own head."""
         self._validate_training()
         checkpoint = load_checkpoint(
-            resolve(self.model),
+            resolve(self.model, progress=bool(self.verbose)),
             self._head,
             dropout=self.dropout,
             attention_dropout=self.attention_dropout,
             need_head=True,
         )
         self._adopt_head(checkpoint.model.config)
-        self._record_checkpoint(checkpoint, TextEncoder(checkpoint.tokenizer), Documents([]))
+        self._record_checkpoint(checkpoint, text_encoder(checkpoint), Documents([]))
         self.pairs_ = None  # a checkpoint does not say whether it was trained on pairs
         return self
 
@@ -265,5 +264,19 @@ class TrainedTransformer(TransformerEstimator):
         raise NotImplementedError
 
 
-def _listed(callbacks: Any) -> Sequence[Any]:
-    return () if callbacks is None else list(callbacks)
+def _named(callbacks: Any) -> list[tuple[str, Any]]:
+    """Give names to skorch callbacks, which come as instances, classes, or pairs of a name and one of these."""
+    if callbacks is None:
+        return []
+    if not isinstance(callbacks, (list, tuple)):
+        raise TypeError(
+            f"callbacks must be a list of skorch callbacks, got {type(callbacks).__name__}; put it into a list."
+        )
+    named = []
+    for i, given in enumerate(callbacks):
+        name, callback = given if isinstance(given, tuple) and len(given) == 2 else (f"user_{i}", given)
+        kind = callback if isinstance(callback, type) else type(callback)
+        if not issubclass(kind, Callback):
+            raise TypeError(f"callbacks[{i}] must be a skorch callback, got {type(callback).__name__}.")
+        named.append((str(name), callback))
+    return named

@@ -9,22 +9,22 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import f1_score, make_scorer
 from sklearn.utils.validation import check_consistent_length
 
 from .._engine.checkpoints.loading import Checkpoint, Head
 from .._engine.compat import n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
-from .._engine.errors import WrongTaskError, warn_user
+from .._engine.errors import WrongTaskError, say_once
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
-from .._engine.text.encoding import Encoded, TextEncoder
+from .._engine.text.encoding import Encoded
 from .._engine.training.data import TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult
-from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy
+from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy, OnLogits
 from .._engine.validation import check_number
-from ._labels import Labels, as_labels, row_weights
+from ._base import text_encoder
+from ._labels import Labels, as_labels, few_of_each, row_weights, warn_of_collapse
 from ._training import TrainedTransformer
 
 DEFAULT_MODEL = "almanach/camembert-base"
@@ -89,7 +89,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     callbacks : list of skorch callbacks or None, default=None
         Notified during training, after the estimator's own.
     token_budget : int or "auto", default="auto"
-        Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it.
+        Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it,
+        but for the draws of dropout.
     device : str or torch.device, default="auto"
         Where to compute; "auto" takes a GPU when there is one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
@@ -109,8 +110,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         The trained model.
     tokenizer_ : transformers.PreTrainedTokenizerBase
         Its tokenizer.
-    max_length_ : int or None
-        Longest window that the model can read, in tokens.
+    max_length_ : int
+        Longest document that is read whole, in tokens: `max_length`, or the model's own limit.
     history_ : DataFrame
         One row an epoch: training loss, validation score, learning rate, seconds (`dur`).
     best_epoch_ : int
@@ -240,22 +241,26 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         TypeError
             For a row that is no text, or a parameter of the wrong kind.
         ValueError
-            For missing texts or labels, unequal lengths, a single class, a parameter out of range, a checkpoint that is
-            absent, corrupt or of another task.
+            For missing texts or labels, unequal lengths, one class, a parameter out of range, an unusable checkpoint.
         NonFiniteLossError
             When the loss becomes NaN or infinite.
         """
         documents, labels, weights = self._validate(X, y, sample_weight)
         seed = draw_seed(self.random_state)
-        with seeded(seed, resolve_device(self.device)):
+        with seeded(seed, resolve_device(self.device)), say_once():
             checkpoint = self._load(documents, labels)
-            encoder = TextEncoder(checkpoint.tokenizer)
-            train_part, valid_part = self._split(labels.index, labels.classes, seed)
-            parts = (train_part, valid_part)
-            encoded, held = self._encode_parts(encoder, documents, self._limit(checkpoint), parts)
-            score = self._scoring(checkpoint, encoder, documents, labels, valid_part, held)
-            weights = None if weights is None else weights[train_part]
-            result = self._train(checkpoint, encoded, labels.take(train_part), weights, seed, score)
+            encoder = text_encoder(checkpoint)
+            candidate = self._candidate(checkpoint, encoder, documents, labels)
+            parts = self._split(labels.index, labels.classes, seed)
+            encoded, held = self._encode_parts(encoder, documents, candidate.max_length_, parts)
+            score = self._scoring(candidate, held, labels.original[parts[1]])
+            weights = None if weights is None else weights[parts[0]]
+            result = self._train(checkpoint, encoded, labels.take(parts[0]), weights, seed, score)
+            if labels.kind == "single":
+                few = documents.take(few_of_each(labels))
+                warn_of_collapse(
+                    candidate.predict(encoder.encode(few, self._cut(candidate.max_length_), warn=False))
+                )
         self._record(X, documents, checkpoint, encoder, labels, result)
         return self
 
@@ -336,6 +341,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
                 )
             return warm
         names = [str(label) for label in labels.classes]
+        kind = "multi" if labels.kind == "multilabel" else "single"
         return self._load_checkpoint(
             documents,
             dropout=self.dropout,
@@ -344,9 +350,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
                 "num_labels": len(names),
                 "id2label": dict(enumerate(names)),
                 "label2id": {name: i for i, name in enumerate(names)},
-                "problem_type": "multi_label_classification"
-                if labels.kind == "multilabel"
-                else "single_label_classification",
+                "problem_type": f"{kind}_label_classification",
             },
         )
 
@@ -365,21 +369,12 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         loss = BinaryCrossEntropy if labels.kind == "multilabel" else CrossEntropy
         combined = row_weights(labels, self.class_weight, weights)
         data = TrainingData(encoded, labels.targets, normalized_weights(combined, len(encoded)))
-        result = self._run(checkpoint, loss(self.label_smoothing), data, seed, score)
-        if labels.kind == "single" and len(result.predicted.unique()) == 1:
-            only = labels.classes.tolist()[int(result.predicted[0])]
-            warn_user(
-                f"training collapsed: in the last epoch every document was taken for {only!r}; lower learning_rate, "
-                f"raise warmup_ratio or max_epochs, or try another random_state.",
-                ConvergenceWarning,
-            )
-        return result
+        return self._run(checkpoint, OnLogits(loss(self.label_smoothing)), data, seed, score)
 
     # -- helpers ----------------------------------------------------------------------------------------------------
 
     def _record_targets(self, labels: Labels) -> None:
-        self.classes_ = labels.classes
-        self.label_kind_ = labels.kind
+        self.classes_, self.label_kind_ = labels.classes, labels.kind
 
     def _logits(self, X: Any) -> npt.NDArray[np.float32]:
         return self._forward(X, read_logits, len(getattr(self, "classes_", ())))
@@ -398,6 +393,5 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = True
-        # scikit-learn's checks pass tables of numbers, which a text model reads as digits
-        tags.classifier_tags.poor_score = True
+        tags.classifier_tags.poor_score = True  # scikit-learn's checks pass numbers: to a text model, digits
         return tags

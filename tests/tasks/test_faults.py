@@ -1,5 +1,7 @@
 """What is wrong says so: bad input, bad parameters, bad checkpoints."""
 
+import pickle
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -11,13 +13,14 @@ import pandas as pd
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from transformers import AutoTokenizer, CamembertConfig, CamembertForSequenceClassification
 
 from sktransformer._engine.errors import (
     CheckpointCorruptError,
     CheckpointNotFoundError,
+    MissingExtraError,
     TruncationWarning,
     WrongTaskError,
 )
@@ -108,8 +111,8 @@ def test_what_is_no_text(quick: Maker, X: Any, error: type, message: str) -> Non
         ([*[1.0, 2.0] * 11, np.nan, 1.0], ValueError, "Input y contains NaN"),
         ([*["a", "b"] * 11, 3, "a"], TypeError, "y mixes labels of type int and str"),
         (np.linspace(0, 1, 24), ValueError, "Unknown label type: continuous"),
-        ([["a", "b"]] * 24, ValueError, "could not convert string to float|y is 2-D"),
-        ("facture", ValueError, "inconsistent numbers of samples|y"),
+        ([["a", "b"]] * 24, ValueError, "y is 2-D and holds labels, not numbers .*MultiLabelBinarizer"),
+        ("facture", ValueError, r"inconsistent numbers of samples: \[24, 7\]"),
         (3, TypeError, "Expected sequence or array-like"),
     ],
     ids=["short", "none", "one-class", "gap", "nan", "mixed", "continuous", "2d-text", "text", "scalar"],
@@ -280,6 +283,20 @@ def test_a_damaged_folder_names_the_damage(
         estimator.fit(mails, labels)
     with pytest.raises(NotFittedError):
         check_is_fitted(estimator)
+
+
+def test_a_tokenizer_whose_package_is_missing(
+    quick: Maker, mails: list[str], labels: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        stored = pickle.dumps(quick("flaubert").fit(mails, labels))
+    monkeypatch.setitem(sys.modules, "sacremoses", None)
+    line = r"'sacremoses' is not installed; run: pip install \"sktransformer-text\[flaubert\]\""
+    with pytest.raises(MissingExtraError, match=line):
+        quick("flaubert").fit(mails, labels)
+    with pytest.raises(MissingExtraError, match=line):
+        pickle.loads(stored)
 
 
 def test_a_folder_of_another_task(

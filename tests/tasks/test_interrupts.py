@@ -1,9 +1,11 @@
 """Runs that end badly: interrupts, losses that are no number, memory that runs out, models that collapse."""
 
+import gc
 import os
 import signal
 import threading
 import warnings
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +15,7 @@ import torch
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback, EpochTimer
+from transformers import BertConfig
 
 from sktransformer._engine.errors import NonFiniteLossError, OutOfMemoryBackoffWarning
 from sktransformer._engine.training.net import MicroBatchNet
@@ -170,7 +173,7 @@ def test_collapse_is_said(quick: Maker, mails: list[str]) -> None:
     y = ["facture"] * 22 + ["livraison"] * 2
     with pytest.warns(
         ConvergenceWarning,
-        match="training collapsed: in the last epoch every document was taken for 'facture'; lower",
+        match=r"training collapsed: every document is taken for 'facture'; lower",
     ) as record:
         quick(max_epochs=3).fit(mails, y)
     assert len(record) == 1
@@ -221,6 +224,20 @@ def test_training_goes_on_in_smaller_pieces(
     state = estimator.model_.state_dict()
     for parameter, tensor in expected.model_.state_dict().items():
         torch.testing.assert_close(state[parameter], tensor, atol=1e-6, rtol=0)
+
+
+@collapses
+def test_a_fit_says_once_that_memory_is_short(
+    classifier: Maker, mails: list[str], labels: list[str], small_memory: list[int]
+) -> None:
+    """In training, in each epoch's validation and in the look at its end."""
+    estimator = classifier(max_epochs=3, early_stopping=True, validation_fraction=0.4)
+    with warnings.catch_warnings(record=True) as record:
+        warnings.simplefilter("always")
+        estimator.fit(mails, labels)
+    assert [w.category for w in record].count(OutOfMemoryBackoffWarning) == 1
+    with pytest.warns(OutOfMemoryBackoffWarning):  # another call says so again
+        estimator.predict(mails)
 
 
 @collapses
@@ -292,3 +309,47 @@ def test_a_fit_in_a_thread_needs_no_signals(quick: Maker, mails: list[str], labe
         thread.start()
         thread.join()
     assert fitted[0].predict(mails).shape == (24,)
+
+
+# -- what is left behind ----------------------------------------------------------------------------------------------
+
+
+@collapses
+def test_folds_leave_no_models_behind(quick: Maker, mails: list[str], labels: list[str]) -> None:
+    models = []
+    for seed in range(3):
+        fitted = (
+            quick(random_state=seed, early_stopping=True, warm_start=True)
+            .fit(mails, labels)
+            .fit(mails, labels)
+        )
+        fitted.predict(mails)
+        models.append(weakref.ref(fitted.model_))
+    del fitted
+    gc.collect()
+    assert [model() for model in models] == [None] * 3
+
+
+@collapses
+def test_ten_folds_and_a_hundred_predictions_keep_memory_flat(
+    quick: Maker, mails: list[str], labels: list[str]
+) -> None:
+    process = pytest.importorskip("psutil").Process()
+
+    def memory() -> int:
+        gc.collect()
+        return int(process.memory_info().rss)
+
+    config = BertConfig(hidden_size=256, num_hidden_layers=2, num_attention_heads=4, intermediate_size=1024)
+    kept = quick().set_params(model=config, max_length=32)
+    for _ in range(3):
+        kept.fit(mails, labels)
+    size = sum(4 * parameter.numel() for parameter in kept.model_.parameters())
+    before = memory()
+    for _ in range(10):
+        kept.fit(mails, labels)
+    after_folds = memory()
+    for _ in range(100):
+        kept.predict(mails[:4])
+    assert after_folds - before < 2 * size
+    assert memory() - after_folds < size / 2

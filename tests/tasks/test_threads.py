@@ -63,6 +63,7 @@ def finish(child: "subprocess.Popen[str]") -> tuple[str, str]:
 # -- other processes --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_is_read_elsewhere(
     tmp_path: Path, mails: list[str], labels: list[str], learning: dict[str, Any]
 ) -> None:
@@ -102,6 +103,7 @@ def test_a_file_is_read_elsewhere(
     assert err == ""
 
 
+@pytest.mark.slow
 def test_a_normal_run_is_silent_and_leaves_nothing(
     tmp_path: Path, mails: list[str], labels: list[str]
 ) -> None:
@@ -117,7 +119,8 @@ def test_a_normal_run_is_silent_and_leaves_nothing(
     from sktransformer.tasks.embedding import TransformerEmbedder
     folder, camembert, flaubert = sys.argv[1:]
     mails, labels = json.loads(pathlib.Path(folder, "mails.json").read_text())
-    learning = dict(learning_rate=4e-3, max_epochs=12, n_iter_no_change=12, batch_size=4, dropout=0.0, precision="float32", random_state=0)
+    learning = dict(learning_rate=4e-3, max_epochs=12, n_iter_no_change=12, batch_size=4, dropout=0.0)
+    learning |= dict(precision="float32", random_state=0)
     scratch = CamembertConfig(hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64)
     for model in (camembert, flaubert, scratch):
         fitted = TransformerClassifier(
@@ -144,7 +147,10 @@ def test_a_normal_run_is_silent_and_leaves_nothing(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGINT to another process there")
-def test_ctrl_c_from_outside(tmp_path: Path, mails: list[str], labels: list[str]) -> None:
+@pytest.mark.slow
+def test_ctrl_c_from_outside(
+    tmp_path: Path, mails: list[str], labels: list[str]
+) -> None:  # long: a process, what it does, and what is asked of it
     """The first fit leaves an unfitted estimator; the second leaves what an earlier fit had learned."""
     (tmp_path / "mails.json").write_text(json.dumps([mails, labels]))
     script = """
@@ -198,6 +204,7 @@ def test_ctrl_c_from_outside(tmp_path: Path, mails: list[str], labels: list[str]
 
 
 @collapses
+@pytest.mark.slow
 def test_workers(
     quick: Maker, mails: list[str], labels: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from transformers import AutoConfig, AutoTokenizer, PreTrainedModel
+from transformers import AutoConfig, PreTrainedModel
 
 from ..errors import PersistenceError, VersionMismatchWarning, warn_user
-from .loading import Checkpoint, Head, prepare
+from .loading import Checkpoint, Head, prepare, read_tokenizer
 from .quiet import quiet_transformers
 
 FORMAT = 1
@@ -155,4 +155,4 @@ def _tokenizer(files: dict[str, bytes]) -> Any:
                 )
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(data)
-        return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        return read_tokenizer(folder)

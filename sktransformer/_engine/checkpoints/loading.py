@@ -17,7 +17,7 @@ from transformers import (
     PreTrainedModel,
 )
 
-from ..errors import CheckpointCorruptError, WrongTaskError
+from ..errors import CheckpointCorruptError, WrongTaskError, optional_import
 from .flaubert import repair_flaubert
 from .packing import enable_packing
 from .quiet import quiet_transformers
@@ -91,6 +91,7 @@ def load_checkpoint(
             model = AUTO_CLASS[head].from_config(config, dtype=torch.float32)
         else:
             tokenizer = _load_tokenizer(source.folder)
+            _give_padding(config, tokenizer)
             model = _load_model(source, source.folder, head, config, need_head)
     return Checkpoint(model, tokenizer, prepare(model, head))
 
@@ -134,15 +135,38 @@ def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
     )
 
 
-def _load_tokenizer(folder: Path) -> Any:
+def read_tokenizer(folder: str | Path) -> Any:
+    """Read the tokenizer of a checkpoint folder.
+
+    Raises
+    ------
+    MissingExtraError
+        When it is FlauBERT's and sacremoses is not installed.
+    """
     try:
         return AutoTokenizer.from_pretrained(folder, local_files_only=True)
+    except ImportError as error:
+        if "sacremoses" in str(error):
+            optional_import("sacremoses", "flaubert")
+        raise
+
+
+def _load_tokenizer(folder: Path) -> Any:
+    try:
+        return read_tokenizer(folder)
     except ImportError:
         raise
     except Exception as error:
         raise CheckpointCorruptError(
             f"{folder}: its tokenizer can't be loaded ({error}); copy the folder again."
         ) from error
+
+
+def _give_padding(config: PreTrainedConfig, tokenizer: Any) -> None:
+    """Name a padding token where the config has none, as GPT-2's and Llama's: heads look for the last other token."""
+    if getattr(config, "pad_token_id", None) is None:
+        known = (tokenizer.pad_token_id, tokenizer.eos_token_id, config.eos_token_id)
+        config.pad_token_id = next((i for i in known if isinstance(i, int)), 0)
 
 
 def _load_model(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 import torch
+from tqdm.auto import tqdm
 from transformers import PreTrainedModel
 
 from ..devices import autocast, is_out_of_memory
@@ -27,6 +28,7 @@ def forward(
     *,
     token_budget: int,
     precision: torch.dtype,
+    progress: bool = False,
 ) -> npt.NDArray[np.float32]:
     """Return `read` of each window, in the order of `encoded`, as float32.
 
@@ -44,6 +46,8 @@ def forward(
         Tokens of a batch; halved, with one warning, when memory runs out.
     precision : torch.dtype
         Of the matrix products.
+    progress : bool
+        Show a bar that counts windows.
 
     Returns
     -------
@@ -52,18 +56,20 @@ def forward(
     lengths = encoded.lengths
     pending = plan(np.arange(len(lengths)), lengths, token_budget, collator.layout)
     order, rows, asked = [], [], token_budget
-    while pending:
-        windows = pending.pop(0)
-        try:
-            with torch.inference_mode(), autocast(collator.device, precision):
-                batch = collator.batch(encoded, windows)
-                rows.append(read(model, batch).float())
-            order.append(windows)
-        except (RuntimeError, MemoryError) as error:
-            if not is_out_of_memory(error) or len(windows) == 1 or token_budget // 2 < SMALLEST_BUDGET:
-                raise
-            token_budget //= 2
-            pending = plan(np.concatenate([windows, *pending]), lengths, token_budget, collator.layout)
+    with tqdm(total=len(lengths), unit="window", dynamic_ncols=True, disable=not progress) as bar:
+        while pending:
+            windows = pending.pop(0)
+            try:
+                with torch.inference_mode(), autocast(collator.device, precision):
+                    batch = collator.batch(encoded, windows)
+                    rows.append(read(model, batch).float())
+                order.append(windows)
+                bar.update(len(windows))
+            except (RuntimeError, MemoryError) as error:
+                if not is_out_of_memory(error) or len(windows) == 1 or token_budget // 2 < SMALLEST_BUDGET:
+                    raise
+                token_budget //= 2
+                pending = plan(np.concatenate([windows, *pending]), lengths, token_budget, collator.layout)
     if token_budget < asked:
         _warn(token_budget)  # now, when the budget that fits is known
     stacked = torch.cat(rows).cpu().numpy()

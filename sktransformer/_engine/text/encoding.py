@@ -93,10 +93,20 @@ class Cut:
 
 
 class TextEncoder:
-    """Read-only view of a tokenizer, safe to share between threads."""
+    """Read-only view of a tokenizer, safe to share between threads.
 
-    def __init__(self, tokenizer: Any) -> None:
+    Parameters
+    ----------
+    tokenizer : PreTrainedTokenizerBase
+        The tokenizer.
+    left_out : int, optional
+        An id that documents may not have: the end token of models whose head counts those. A text that spells it, as
+        HTML that crosses out with ``</s>`` does, loses it.
+    """
+
+    def __init__(self, tokenizer: Any, left_out: int | None = None) -> None:
         self._tokenizer = tokenizer
+        self._left_out = left_out
         self._backend: Any = getattr(tokenizer, "backend_tokenizer", None)
         self._lock = threading.Lock()  # for tokenizers in pure Python, whose caches are not guarded
         self.single = self._find_template(pair=False)
@@ -131,6 +141,10 @@ class TextEncoder:
         return encoded
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
+        rows = self._all_ids(texts)
+        return rows if self._left_out is None else [ids[ids != self._left_out] for ids in rows]
+
+    def _all_ids(self, texts: list[str]) -> list[IntArray]:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
             encode = self._plain_backend().encode

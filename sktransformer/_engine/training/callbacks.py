@@ -13,11 +13,11 @@ from tqdm.auto import tqdm
 
 
 class StopTraining(Exception):
-    """Raised by `ValidationScoring` when the score has stopped rising."""
+    """Raised when the validation score has stopped rising."""
 
 
 class ValidationScoring(Callback):
-    """Score each epoch on held-out documents, keep the best weights in memory, stop when nothing improves.
+    """Score each epoch on held-out documents, keep the best weights in memory, say when to stop.
 
     Parameters
     ----------
@@ -36,12 +36,13 @@ class ValidationScoring(Callback):
         self.best_score_ = -np.inf
         self.best_epoch_ = 0
         self.risen_at_ = 0
+        self.due_ = False
         self.best_weights_: dict[str, torch.Tensor] = {}
 
     def on_epoch_end(
         self, net: skorch.NeuralNet, dataset_train: Any = None, dataset_valid: Any = None, **kwargs: Any
     ) -> None:
-        """Score, remember, and stop if it is time."""
+        """Score, remember, and note whether it is time to stop."""
         net.module_.eval()
         score = float(self.score())
         epoch = len(net.history)
@@ -57,14 +58,27 @@ class ValidationScoring(Callback):
             state = net.module_.state_dict()
             # a copy on the host: the best epoch must not cost the device a second model
             self.best_weights_ = {name: tensor.detach().cpu().clone() for name, tensor in state.items()}
-        if epoch - self.risen_at_ >= self.n_iter_no_change:
-            raise StopTraining
+        self.due_ = epoch - self.risen_at_ >= self.n_iter_no_change
 
     def restore(self, module: torch.nn.Module) -> None:
         """Put the best weights back."""
         if self.best_weights_:
             module.load_state_dict(self.best_weights_)
             self.best_weights_ = {}
+
+
+class StopWhenDue(Callback):
+    """Stop when `ValidationScoring` found nothing better; notified last, so that all callbacks have seen the epoch."""
+
+    def __init__(self, validation: ValidationScoring) -> None:
+        self.validation = validation
+
+    def on_epoch_end(
+        self, net: skorch.NeuralNet, dataset_train: Any = None, dataset_valid: Any = None, **kwargs: Any
+    ) -> None:
+        """Stop if it is time."""
+        if self.validation.due_:
+            raise StopTraining
 
 
 class ProgressBar(Callback):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -15,15 +15,27 @@ from ..text.encoding import Encoded
 
 
 @dataclass(frozen=True)
-class TrainingData(Dataset[tuple[int, ...]]):
+class TrainingData(Dataset[int]):
     """Encoded documents, their targets (n, ...) and weights (n,); `weights` have mean 1 over the documents."""
 
     encoded: Encoded
     targets: torch.Tensor
     weights: torch.Tensor
+    window_weights: torch.Tensor = field(init=False)
 
     def __len__(self) -> int:
         return self.encoded.n_documents
+
+    def __post_init__(self) -> None:
+        owners = self.encoded.document
+        shares = 1.0 / np.bincount(owners, minlength=len(self))[owners]
+        rows = torch.from_numpy(owners.astype(np.int64))
+        # a document's windows share its weight
+        object.__setattr__(self, "window_weights", self.weights[rows] * torch.from_numpy(shares).float())
+
+    def targets_of(self, windows: Rows) -> torch.Tensor:
+        """Return the targets of the documents that `windows` belong to."""
+        return self.targets[torch.from_numpy(self.encoded.document[windows].astype(np.int64))]
 
     def windows_of(self, documents: Rows) -> Rows:
         """Return the windows that belong to `documents`."""

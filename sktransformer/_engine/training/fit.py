@@ -14,7 +14,7 @@ from transformers import PreTrainedModel
 
 from ..errors import NonFiniteLossError
 from ..text.batches import Collator
-from .callbacks import ProgressBar, StopTraining, ValidationScoring
+from .callbacks import ProgressBar, StopWhenDue, ValidationScoring
 from .data import TrainingData
 from .losses import Objective
 from .net import MicroBatchNet
@@ -45,12 +45,10 @@ class TrainingSettings:
 
 @dataclass(frozen=True)
 class TrainingResult:
-    """What a run leaves: a record an epoch, the epoch whose weights stand, and the last epoch's predictions."""
+    """What a run leaves: a record an epoch, and the epoch whose weights stand."""
 
     history: list[dict[str, Any]]
     best_epoch: int
-    predicted: torch.Tensor
-    token_budget: int
 
 
 def train(
@@ -91,12 +89,12 @@ def train(
     n_steps = settings.max_epochs * -(-len(data) // settings.batch_size)
     validation = None if score is None else ValidationScoring(score, settings.n_iter_no_change)
     bar = ProgressBar(n_steps, settings.max_epochs) if settings.verbose else None
-    net = _net(model, objective, collator, settings, [*_own(settings, n_steps, validation, bar), *callbacks])
+    last = [] if validation is None else [("stop", StopWhenDue(validation))]
+    all_callbacks = [*_own(settings, n_steps, validation, bar), *callbacks, *last]
+    net = _net(model, objective, collator, settings, all_callbacks)
     try:
         with _checkpointing(model) if settings.gradient_checkpointing else nullcontext():
             net.run(data)
-    except StopTraining:
-        net.notify("on_train_end", X=data)
     finally:
         if bar is not None:
             bar.close()
@@ -106,7 +104,7 @@ def train(
         validation.restore(model)
     _require_finite(model)
     best = validation.best_epoch_ if validation is not None else len(net.history)
-    return TrainingResult(_records(net.history), best, torch.cat(net.predicted_).cpu(), net.token_budget)
+    return TrainingResult(_records(net.history), best)
 
 
 @contextmanager

@@ -6,12 +6,35 @@ from typing import Protocol
 
 import torch
 import torch.nn.functional as F
+from torch import nn
+
+from ..text.batches import Batch
 
 
 class Objective(Protocol):
+    """Runs a model on a batch of B windows; returns their losses (B,), given the targets of the same rows.
+
+    It is the task's: which outputs of the model count, and what a target is, the net does not know.
+    """
+
+    def __call__(self, model: nn.Module, batch: Batch, targets: torch.Tensor) -> torch.Tensor: ...
+
+
+class LogitLoss(Protocol):
     """Maps logits (B, C) and the targets of the same rows to losses (B,)."""
 
     def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor: ...
+
+
+class OnLogits:
+    """The objective of heads that give a row of logits a window: classification, regression."""
+
+    def __init__(self, loss: LogitLoss) -> None:
+        self.loss = loss
+
+    def __call__(self, model: nn.Module, batch: Batch, targets: torch.Tensor) -> torch.Tensor:
+        """Return the losses (B,)."""
+        return self.loss(model(**batch.inputs()).logits, targets)
 
 
 class CrossEntropy:

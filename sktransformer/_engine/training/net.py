@@ -18,6 +18,7 @@ from torch import nn
 from ..devices import autocast, is_out_of_memory
 from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows, plan
+from .callbacks import StopTraining
 from .data import OptimizerBatches, TrainingData
 from .losses import Objective
 from .schedules import fused_adamw, parameter_groups
@@ -94,7 +95,7 @@ class MicroBatchNet(skorch.NeuralNet):
         return self
 
     def get_iterator(self, dataset: TrainingData, training: bool = False) -> OptimizerBatches:
-        """Return the optimizer batches of an epoch."""
+        """Return the optimizer batches; skorch asks once a run, and each pass over them draws a new order."""
         return OptimizerBatches(len(dataset), self.batch_size, self.seed)
 
     def get_split_datasets(self, X: TrainingData, y: Any = None, **fit_params: Any) -> tuple[Any, None]:
@@ -108,25 +109,26 @@ class MicroBatchNet(skorch.NeuralNet):
         """Run the optimizer steps of an epoch; on a GPU losses are read back once in a while, not at each step."""
         if iterator is None:
             return
-        losses: list[torch.Tensor] = []
-        self.predicted_ = []
+        n_steps = 0
+        losses: list[torch.Tensor] = []  # those that were not read back yet
         every = GPU_CHECK_EVERY if self.collator.device.type == "cuda" else 1
         for batch in iterator:
             self.notify("on_batch_begin", batch=batch, training=training)
             step = step_fn(batch, **fit_params)
+            n_steps += 1
             losses.append(step["loss"].detach())
-            self.predicted_.append(step["y_pred"])
             self.history.record_batch(prefix + "_batch_size", len(batch[0]))
-            if len(losses) % every == 0 or len(losses) == len(iterator):
+            if len(losses) == every or n_steps == len(iterator):
                 self._record_losses(prefix, losses)
             self.notify("on_batch_end", batch=batch, training=training, **step)
-        self.history.record(prefix + "_batch_count", len(losses))
+        self.history.record(prefix + "_batch_count", n_steps)
 
     def _record_losses(self, prefix: str, losses: list[torch.Tensor]) -> None:
-        """Write the losses that the history lacks, and stop at one that is no number."""
+        """Write the newest losses into the history and drop them here; stop at one that is no number."""
         batches = self.history[-1]["batches"]
-        missing = [i for i in range(len(losses)) if prefix + "_loss" not in batches[i]]
-        for i, value in zip(missing, torch.stack([losses[i] for i in missing]).tolist(), strict=True):
+        values = torch.stack(losses).tolist()
+        losses.clear()
+        for i, value in enumerate(values, len(batches) - len(values)):
             batches[i][prefix + "_loss"] = value
             if not np.isfinite(value):
                 raise NonFiniteLossError(
@@ -134,7 +136,7 @@ class MicroBatchNet(skorch.NeuralNet):
                     f'raise warmup_ratio, set max_grad_norm, or use precision="float32".'
                 )
 
-    def train_step_single(self, batch: tuple[Rows], **fit_params: Any) -> dict[str, torch.Tensor]:
+    def train_step_single(self, batch: tuple[Rows], **fit_params: Any) -> dict[str, torch.Tensor | None]:
         """Accumulate the gradients of one optimizer batch; on lack of memory halve the token budget and begin again."""
         self._set_training(True)
         before = self.token_budget
@@ -150,27 +152,22 @@ class MicroBatchNet(skorch.NeuralNet):
             self._warn_once()
         return step
 
-    def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor]:
+    def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor | None]:
         data: TrainingData = self.data_
-        windows = data.windows_of(documents)
-        owners = data.encoded.document
-        counts = np.bincount(owners[windows], minlength=len(data))
-        share = 1.0 / np.maximum(counts, 1)  # a document's windows share its weight
-        total = torch.zeros((), device=self.collator.device)
-        predicted = []
-        for micro in plan(windows, data.encoded.lengths, self.token_budget, self.collator.layout):
-            inputs = self.collator.batch(data.encoded, micro).inputs()
-            rows = torch.from_numpy(owners[micro].astype(np.int64))
-            weights = data.weights[rows] * torch.from_numpy(share[owners[micro]]).float()
-            with autocast(self.collator.device, self.precision):
-                logits = self.module_(**inputs).logits
-            targets = data.targets[rows].to(logits.device, non_blocking=True)
-            losses = self.criterion_(logits, targets)
-            loss = (losses * weights.to(losses.device, non_blocking=True)).sum() / len(documents)
+        device = self.collator.device
+        total = torch.zeros((), device=device)
+        for windows in plan(
+            data.windows_of(documents), data.encoded.lengths, self.token_budget, self.collator.layout
+        ):
+            batch = self.collator.batch(data.encoded, windows)
+            targets = data.targets_of(windows).to(device, non_blocking=True)
+            weights = data.window_weights[torch.from_numpy(windows)].to(device, non_blocking=True)
+            with autocast(device, self.precision):
+                losses = self.criterion_(self.module_, batch, targets)
+            loss = (losses * weights).sum() / len(documents)
             loss.backward()
             total += loss.detach()
-            predicted.append(logits.detach().argmax(dim=-1) if logits.ndim == 2 else logits.detach())
-        return {"loss": total, "y_pred": torch.cat(predicted)}
+        return {"loss": total, "y_pred": None}  # skorch hands both on to callbacks; outputs are not kept
 
     def _back_off(self) -> None:
         self._zero_grad_optimizer()
@@ -200,9 +197,19 @@ class MicroBatchNet(skorch.NeuralNet):
         self.notify("on_train_begin", X=data)
         try:
             self.fit_loop(data)
+        except StopTraining:
+            pass  # an ordinary end: the validation score has stopped rising
         except KeyboardInterrupt as error:
             if not _raised_by_callback(error):
                 raise
+        except KeyError as error:
+            if "not found in history" not in str(error):
+                raise
+            known = [key for key in ("train_loss", "valid_score") if key in self.history[-1]]
+            raise ValueError(
+                f"a callback looks for a key that the history does not have ({error.args[0]}) "
+                f"It has {known}; let the callback monitor one of them (valid_score needs early_stopping=True)."
+            ) from error
         self.notify("on_train_end", X=data)
 
 

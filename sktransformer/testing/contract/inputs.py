@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..._engine.errors import TruncationWarning
 from ._require import recorded, require, require_close, require_different, require_equal, require_raises
-from .registry import check, classifies, has, reads_texts
+from .registry import check, classifies, has, reads_pairs, reads_texts
 from .subject import Subject
 
 STRANGE = {
@@ -96,7 +96,7 @@ def rows_are_taken_by_position(subject: Subject) -> None:
 # -- 7. pairs and tables -------------------------------------------------------------------------------------------
 
 
-@check(7, reads_texts)
+@check(7, reads_pairs)
 def pairs_read_alike(subject: Subject) -> None:
     """A two-column frame, an (n, 2) array and a list of 2-tuples are the same pairs."""
     pairs = subject.sample.pairs
@@ -111,7 +111,7 @@ def pairs_read_alike(subject: Subject) -> None:
         subject.same(outputs[name], f"output for {name} against a list of pairs", outputs["a list of pairs"])
 
 
-@check(7, reads_texts)
+@check(7, reads_pairs)
 def both_texts_of_a_pair_count(subject: Subject) -> None:
     """Changing either text of a pair changes its row, and no other row."""
     pairs = subject.sample.pairs
@@ -123,7 +123,7 @@ def both_texts_of_a_pair_count(subject: Subject) -> None:
         require_close(after[1:], before[1:], "the other rows", tolerance=1e-5)
 
 
-@check(7, reads_texts, has("model"))
+@check(7, reads_pairs, has("model"))
 def pairs_and_single_texts_do_not_mix(subject: Subject) -> None:
     """An estimator fitted on single texts refuses pairs, and the other way round."""
     with require_raises(ValueError, "pairs", "single"):

@@ -15,7 +15,7 @@ from sklearn.pipeline import FeatureUnion, make_pipeline
 
 from ..._engine.errors import TruncationWarning
 from ._require import recorded, require, require_close, require_equal, require_raises
-from .registry import check, gives_numbers, has, offers, reads_texts, transforms
+from .registry import check, gives_numbers, has, offers, reads_pairs, reads_texts, transforms
 from .subject import Fingerprint, Subject
 
 
@@ -96,7 +96,7 @@ def selectors_of_a_column_transformer(subject: Subject) -> None:
         require_close(texts, subject.expected, f"output for the selector {selector!r}", tolerance=1e-6)
 
 
-@check(21, transforms, reads_texts, gives_numbers)
+@check(21, transforms, reads_pairs, gives_numbers)
 def pairs_in_a_column_transformer(subject: Subject) -> None:
     """A list of two columns gives one row a document, that of the pair."""
     X = _frame(subject, subject.sample.X)

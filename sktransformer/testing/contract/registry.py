@@ -70,6 +70,11 @@ def reads_texts(subject: Subject) -> bool:
     return subject.sample.texts
 
 
+def reads_pairs(subject: Subject) -> bool:
+    """Need: pairs of texts in the sample."""
+    return bool(subject.sample.pairs)
+
+
 def gives_numbers(subject: Subject) -> bool:
     """Need: rows of numbers, not texts again."""
     return subject.sample.gives == "numbers"
@@ -129,6 +134,7 @@ __all__ = [
     "holds_weights",
     "learns",
     "offers",
+    "reads_pairs",
     "reads_texts",
     "takes",
     "transforms",

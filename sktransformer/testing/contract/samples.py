@@ -49,6 +49,34 @@ NEW = (
 SECOND = ("Bonjour", "merci d'avance", "urgent !", "please find attached", "à lundi", "cordialement")
 
 
+def read_finest(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
+    """Return probabilities, vectors or predictions, whichever comes first.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Fitted.
+    X : iterable of documents
+        What to read.
+
+    Returns
+    -------
+    ndarray
+        One row a document.
+
+    Raises
+    ------
+    TypeError
+        When the estimator has none of `predict_proba`, `transform` and `predict`.
+    """
+    for method in ("predict_proba", "transform", "predict"):
+        if hasattr(fitted, method):
+            return np.asarray(getattr(fitted, method)(X))
+    raise TypeError(
+        f"{type(fitted).__name__} has none of predict_proba, transform, predict; give a Sample with `read`."
+    )
+
+
 @dataclass(frozen=True)
 class Sample:
     """Documents to fit on, their targets, and other documents to read.
@@ -61,44 +89,32 @@ class Sample:
         Targets; None when `fit` needs none.
     X_new : list
         Other documents, at least five, no two alike and of many lengths.
-    read : callable
+    read : callable, optional
         ``read(fitted, X)``: the finest numbers (or texts) that a fitted estimator gives, one row a document. It must be
-        importable from another process.
+        importable from another process. By default `predict_proba`, `transform` or `predict`, whichever comes first.
     texts : bool, default=True
         Whether a document is a text, so that the checks of containers and strange texts apply.
     gives : {"numbers", "texts"}, default="numbers"
         What the rows of the output hold.
-    pairs : list of 2-tuples
-        As many pairs of texts as there are documents, for what reads pairs.
+    pairs : list of 2-tuples, optional
+        As many pairs of texts as there are documents; the checks of pairs apply where there are some.
 
     Examples
     --------
     A sample of one's own, for an estimator whose `transform` gives texts again:
 
     >>> from sktransformer.testing import Sample
-    >>> from sktransformer.testing.contract.samples import read_finest
     >>> texts = [f"bonjour, voici la facture {i}" for i in range(12)]
-    >>> Sample(texts, None, texts[::2], read_finest, gives="texts").gives
-    'texts'
+    >>> sample = Sample(texts, None, texts[::2], gives="texts")
     """
 
     X: list[Any]
     y: list[Any] | None
     X_new: list[Any]
-    read: Callable[[Any, Any], Any]
+    read: Callable[[Any, Any], Any] = read_finest
     texts: bool = True
     gives: Literal["numbers", "texts"] = "numbers"
     pairs: list[tuple[str, str]] = field(default_factory=list)
-
-
-def read_finest(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
-    """Return probabilities, vectors or predictions, whichever comes first."""
-    for method in ("predict_proba", "transform", "predict"):
-        if hasattr(fitted, method):
-            return np.asarray(getattr(fitted, method)(X))
-    raise TypeError(
-        f"{type(fitted).__name__} has none of predict_proba, transform, predict; give a Sample with `read`."
-    )
 
 
 def is_classifier_by_looks(estimator: Any) -> bool:
@@ -110,13 +126,13 @@ def classification_sample() -> Sample:
     """Three classes, six documents each, interleaved."""
     X = [text for row in zip(INVOICE, DELIVERY, BREAKDOWN, strict=True) for text in row]
     y = ["facture", "livraison", "panne"] * len(INVOICE)
-    return Sample(X, y, list(NEW), read_finest, pairs=_pairs(X))
+    return Sample(X, y, list(NEW), pairs=_pairs(X))
 
 
 def transformer_sample() -> Sample:
     """The same documents, no targets."""
     X = classification_sample().X
-    return Sample(X, None, list(NEW), read_finest, pairs=_pairs(X))
+    return Sample(X, None, list(NEW), pairs=_pairs(X))
 
 
 def cleaning_sample() -> Sample:
@@ -126,7 +142,7 @@ def cleaning_sample() -> Sample:
         f"{text}\n\n{tails[i % len(tails)]}" for i, text in enumerate((*classification_sample().X, *NEW))
     ]
     X, X_new = mails[: -len(NEW)], mails[-len(NEW) :]
-    return Sample(X, None, X_new, read_finest, gives="texts", pairs=_pairs(X))
+    return Sample(X, None, X_new, gives="texts", pairs=_pairs(X))
 
 
 def _pairs(X: list[str]) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ class Hub:
         self.repositories[name] = dict(files)
 
 
-def _handler(hub_):
+def _handler(hub_):  # long: a fake hub, one route after another
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 

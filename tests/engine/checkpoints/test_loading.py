@@ -243,6 +243,30 @@ def test_errors_name_what_was_passed(own: Path) -> None:
         load(own)
 
 
+@pytest.mark.parametrize(("name", "end"), [("gpt2", 0), ("llama", 2)])
+def test_a_causal_model_without_a_padding_token_pads_with_its_end_token(
+    name: str, end: int, tmp_path: Path
+) -> None:
+    """As the published GPT-2 and Llama are; without one, their heads refuse batches."""
+    folder = tiny_checkpoint(name, tmp_path / name)
+    for file, field in (("config.json", "pad_token_id"), ("tokenizer_config.json", "pad_token")):
+        fields = json.loads((folder / file).read_text())
+        fields.pop(field, None)
+        (folder / file).write_text(json.dumps(fields))
+    loaded = load(folder)
+    assert loaded.tokenizer.pad_token_id is None
+    assert loaded.tokenizer.eos_token_id == end
+    assert loaded.model.config.pad_token_id == end
+    rows = [loaded.tokenizer(text)["input_ids"] for text in SENTENCES[:3]]
+    longest = max(map(len, rows))
+    ids = torch.tensor([row + [end] * (longest - len(row)) for row in rows])
+    mask = torch.tensor([[1] * len(row) + [0] * (longest - len(row)) for row in rows])
+    with torch.inference_mode():
+        together = loaded.model(input_ids=ids, attention_mask=mask).logits
+        alone = torch.cat([loaded.model(input_ids=torch.tensor([row])).logits for row in rows])
+    torch.testing.assert_close(together, alone, rtol=0, atol=2e-6)
+
+
 def test_configs_of_bert_are_built_offline() -> None:
     with seeded(0, CPU):
         loaded = load_checkpoint(

@@ -1,5 +1,7 @@
 """What users pass as X: every container gives the same documents, and every fault an error that names its place."""
 
+# long: every container that users pass is a case
+
 from __future__ import annotations
 
 import enum

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -98,11 +99,12 @@ def test_empty_texts(name: str, tokenizer: Callable[[str], Any]) -> None:
     encoder = TextEncoder(tokenizer(name))
     single = tokenizer(name)("")["input_ids"] or [tokenizer(name).eos_token_id]
     assert windows(encoder.encode(Documents(["", "a"]), LONG))[0] == single
-    pairs = tokenizer(name)(["", "a"], ["", ""])[
+    first, second = ["", "a", ""], ["", "", "a"]
+    pairs = tokenizer(name)(first, second)[
         "input_ids"
-    ]  # in a list: a lone empty second text is taken for none
+    ]  # as lists: a lone empty second text is taken for none
     pairs[0] = pairs[0] or [tokenizer(name).eos_token_id]
-    assert windows(encoder.encode(Documents(["", "a"], ["", ""]), LONG)) == pairs
+    assert windows(encoder.encode(Documents(first, second), LONG)) == pairs
 
 
 def test_a_tokenizer_without_special_tokens_reads_an_empty_text_as_its_end_token(
@@ -348,6 +350,26 @@ def test_sixteen_threads_share_an_encoder(name: str, tokenizer: Callable[[str], 
     with ThreadPoolExecutor(16) as pool:
         found = list(pool.map(lambda c: windows(encoder.encode(Documents(c[0]), c[1], warn=False)), calls))
     assert found == expected
+
+
+def test_a_tokenizer_in_pure_python_is_entered_by_one_thread_at_a_time(
+    tokenizer: Callable[[str], Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder = TextEncoder(tokenizer("flaubert"))
+    inside: list[int] = []
+    most: list[int] = []
+
+    def plain(text: str) -> list[int]:
+        inside.append(1)
+        time.sleep(0.002)
+        most.append(len(inside))
+        inside.pop()
+        return [1]
+
+    monkeypatch.setattr(encoder, "_plain", plain)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: encoder.encode(Documents(["a", "b"]), LONG), range(8)))
+    assert set(most) == {1}
 
 
 def test_threads_may_cut_with_the_tokenizer_at_the_same_time(tokenizer: Callable[[str], Any]) -> None:

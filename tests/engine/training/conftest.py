@@ -16,7 +16,7 @@ from sktransformer._engine.text.documents import Documents
 from sktransformer._engine.text.encoding import Cut, TextEncoder
 from sktransformer._engine.training.data import TrainingData, normalized_weights
 from sktransformer._engine.training.fit import TrainingSettings
-from sktransformer._engine.training.losses import CrossEntropy
+from sktransformer._engine.training.losses import CrossEntropy, OnLogits
 from sktransformer._engine.training.net import MicroBatchNet
 
 CPU = torch.device("cpu")
@@ -53,7 +53,7 @@ class Task:
             "batch_size": 4,
             **changes,
         }
-        net = MicroBatchNet(self.model, CrossEntropy(), **options)
+        net = MicroBatchNet(self.model, OnLogits(CrossEntropy()), **options)
         net.data_ = self.data
         net.warned_ = False
         return net

@@ -12,7 +12,7 @@ from skorch.history import History
 from torch import nn
 
 from sktransformer._engine.training import callbacks as room
-from sktransformer._engine.training.callbacks import ProgressBar, StopTraining, ValidationScoring
+from sktransformer._engine.training.callbacks import ProgressBar, StopTraining, StopWhenDue, ValidationScoring
 
 NAN = float("nan")
 
@@ -28,6 +28,7 @@ def run(scores: list[float], n_iter_no_change: int) -> tuple[ValidationScoring, 
     net = net_of(module)
     remaining = iter(scores)
     callback = ValidationScoring(lambda: next(remaining), n_iter_no_change)
+    stop = StopWhenDue(callback)
     callback.on_train_begin(net)
     for epoch in range(1, len(scores) + 1):
         net.history.new_epoch()
@@ -35,8 +36,9 @@ def run(scores: list[float], n_iter_no_change: int) -> tuple[ValidationScoring, 
             for tensor in module.state_dict().values():
                 tensor.fill_(epoch)
         module.train()
+        callback.on_epoch_end(net)
         try:
-            callback.on_epoch_end(net)
+            stop.on_epoch_end(net)
         except StopTraining:
             break
     return callback, net, module

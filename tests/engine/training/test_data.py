@@ -59,6 +59,21 @@ def test_several_windows_a_document() -> None:
     assert training.windows_of(np.array([1])).tolist() == [2]
 
 
+def test_the_windows_of_a_document_share_its_weight_and_have_its_target() -> None:
+    owners = np.array([0, 0, 1, 2, 2, 2], dtype=np.int32)
+    encoded = Encoded(np.arange(6, dtype=np.int32), np.arange(7), owners, 3)
+    training = TrainingData(encoded, torch.tensor([10, 11, 12]), torch.tensor([1.0, 0.5, 1.5]))
+    assert training.window_weights.tolist() == [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
+    assert training.window_weights.dtype is torch.float32
+    assert training.targets_of(np.array([5, 0, 2])).tolist() == [12, 10, 11]
+
+
+def test_targets_may_be_rows() -> None:
+    encoded = data([0, 1], 2).encoded
+    training = TrainingData(encoded, torch.tensor([[0.1, 0.9], [1.0, 0.0]]), torch.ones(2))
+    assert training.targets_of(np.array([1])).tolist() == [[1.0, 0.0]]
+
+
 # -- optimizer batches -------------------------------------------------------------------------------------------------
 
 
