@@ -7,7 +7,10 @@ encoder under logistic regression and a fine-tuned classifier stand beside TF-ID
 sample inbox so that the page is built in seconds. For scores that mean something run ``route_french_emails.py``.
 """
 
+import warnings
+
 import pandas as pd
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -19,6 +22,12 @@ from sktransformer import (
     load_french_emails,
     tfidf_svm,
 )
+from sktransformer.exceptions import TruncationWarning
+
+# Documents are cut at a few dozen tokens here to save time, which is never done silently: a warning gives their number.
+# The tiny random checkpoints further down may learn nothing at all, which is not silent either.
+warnings.simplefilter("ignore", TruncationWarning)
+warnings.simplefilter("ignore", ConvergenceWarning)
 
 mails = load_french_emails().frame
 mails = mails[mails["label"].isin(["livraison", "technique"])].head(48)

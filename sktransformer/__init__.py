@@ -27,7 +27,7 @@ _ROOMS = {
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
-_DOORS = frozenset({"baselines", "datasets", "email", "tasks", "testing"})
+_DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "tasks", "testing"})
 
 __all__ = [
     "EmailCleaner",

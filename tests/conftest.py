@@ -12,6 +12,8 @@ import pytest
 _hub = tempfile.TemporaryDirectory(prefix="sktransformer-hub-")
 os.environ["HF_HOME"] = _hub.name
 os.environ["MPLBACKEND"] = "Agg"
+# Tiny models gain nothing from a second thread, and on a busy machine lose tens of times to waiting for it.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 for _name in ("HF_HUB_CACHE", "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
     os.environ.pop(_name, None)
 

@@ -23,6 +23,7 @@ FLOORS = {  # room -> floor; the longest match counts
     "baselines": 0,
     "datasets": 0,
     "email": 0,
+    "exceptions": 0,
 }
 APART = {
     "baselines",

@@ -62,10 +62,9 @@ def _flash(
     from torch.nn.attention.varlen import varlen_attn
 
     root = math.sqrt(query.shape[-1])
+    # the kernel's own scale is 1 / sqrt(d), and that of torch 2.10 takes no other
     if scale is not None and not math.isclose(scale * root, 1.0):
-        query = query * (
-            scale * root
-        )  # the kernel's own scale is 1 / sqrt(d), and torch 2.10's takes no other
+        query = query * (scale * root)
     q, k, v = (x[0].transpose(0, 1).contiguous() for x in (query, key, value))  # (N, heads, d)
     attended = varlen_attn(q, k, v, bounds, bounds, longest, longest)
     assert isinstance(attended, torch.Tensor)  # a pair only where auxiliary results are asked for

@@ -10,6 +10,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 
 from sktransformer import TransformerClassifier
@@ -76,10 +77,12 @@ def test_a_stack_without_the_user_still_warns(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.fixture(scope="module")
 def classifier() -> TransformerClassifier:
-    model = str(tiny_checkpoint("bert"))
-    return TransformerClassifier(
-        model, max_epochs=1, learning_rate=1e-3, random_state=0, precision="float32"
-    ).fit(["bon", "mauvais"] * 4, ["a", "b"] * 4)
+    estimator = TransformerClassifier(
+        str(tiny_checkpoint("bert")), max_epochs=1, random_state=0, precision="float32"
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # what it learns does not matter here
+        return estimator.fit(["bon", "mauvais"] * 4, ["a", "b"] * 4)
 
 
 @pytest.mark.parametrize("method", ["predict", "predict_proba", "decision_function"])

@@ -50,7 +50,25 @@ SECOND = ("Bonjour", "merci d'avance", "urgent !", "please find attached", "à l
 
 
 def read_finest(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
-    """Return probabilities, vectors or predictions, whichever comes first."""
+    """Return probabilities, vectors or predictions, whichever comes first.
+
+    Parameters
+    ----------
+    fitted : estimator
+        Fitted.
+    X : iterable of documents
+        What to read.
+
+    Returns
+    -------
+    ndarray
+        One row a document.
+
+    Raises
+    ------
+    TypeError
+        When the estimator has none of `predict_proba`, `transform` and `predict`.
+    """
     for method in ("predict_proba", "transform", "predict"):
         if hasattr(fitted, method):
             return np.asarray(getattr(fitted, method)(X))

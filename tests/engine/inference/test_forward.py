@@ -159,9 +159,16 @@ def test_memory_that_runs_out_late_loses_no_row() -> None:
     assert rows.tolist() == [[i, 20] for i in range(16)]
 
 
-def test_a_window_that_does_not_fit_alone_raises() -> None:
+def test_a_window_that_does_not_fit_alone_raises_at_once() -> None:
+    attempts: list[int] = []
+
+    def read(model: Any, batch: Batch) -> torch.Tensor:
+        attempts.append(len(batch))
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
     with pytest.raises(torch.OutOfMemoryError):
-        run(numbered([200]), Reader(memory=100), 1000)
+        run(numbered([200]), read, 1000)
+    assert attempts == [1]  # a smaller budget would cut it no finer
 
 
 def test_a_budget_is_not_halved_for_ever() -> None:

@@ -100,9 +100,8 @@ def test_empty_texts(name: str, tokenizer: Callable[[str], Any]) -> None:
     single = tokenizer(name)("")["input_ids"] or [tokenizer(name).eos_token_id]
     assert windows(encoder.encode(Documents(["", "a"]), LONG))[0] == single
     first, second = ["", "a", ""], ["", "", "a"]
-    pairs = tokenizer(name)(first, second)[
-        "input_ids"
-    ]  # as lists: a lone empty second text is taken for none
+    # as lists: a lone empty second text is taken for none
+    pairs = tokenizer(name)(first, second)["input_ids"]
     pairs[0] = pairs[0] or [tokenizer(name).eos_token_id]
     assert windows(encoder.encode(Documents(first, second), LONG)) == pairs
 
