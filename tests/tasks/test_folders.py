@@ -3,7 +3,6 @@
 import errno
 import os
 import pickle
-import resource
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,8 @@ import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from sktransformer.tasks.classification import TransformerClassifier
+
+resource = pytest.importorskip("resource")  # not on Windows
 
 Maker = Callable[..., TransformerClassifier]
 # a random model of one epoch takes every mail for one class, and says so
