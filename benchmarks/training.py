@@ -41,6 +41,7 @@ from .common import (
 from .competitors import (
     BATCH,
     COMPETITORS,
+    DYNAMIC,
     GROUPED_BATCHES,
     LEARNING_RATE,
     MAX_LENGTH,
