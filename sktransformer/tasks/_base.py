@@ -120,7 +120,7 @@ class TransformerEstimator(BaseEstimator):
             pad_token_id=_pad_token_id(checkpoint),
             first_position=first_position(config),
             device=device,
-            segments=getattr(config, "type_vocab_size", 0) > 1,
+            segments=(getattr(config, "type_vocab_size", None) or 0) > 1,
         )
 
     def _budget(self, device: torch.device, *, training: bool) -> int:
@@ -225,7 +225,7 @@ def text_encoder(checkpoint: Checkpoint) -> TextEncoder:
 
 def _pad_token_id(checkpoint: Checkpoint) -> int:
     """Any id serves where a mask hides it, so a model without a padding token pads with id 0."""
-    for holder in (checkpoint.tokenizer, checkpoint.model.config):
+    for holder in (checkpoint.model.config, checkpoint.tokenizer):
         pad = getattr(holder, "pad_token_id", None)
         if isinstance(pad, int):
             return pad
