@@ -101,12 +101,18 @@ def candidates(models: Sequence[str] | None, seed: int) -> dict[str, Any]:
         TransformerEmbedder(e5, prompt="query: ", verbose=1),
         LogisticRegression(C=10, max_iter=2000, class_weight="balanced"),
     )
-    shared = {"class_weight": "balanced", "max_length": 256, "random_state": seed, "verbose": 1}
+    shared = {
+        "class_weight": "balanced",
+        "max_length": 256,
+        "attention_dropout": 0.0,  # trains faster, and the hidden dropout stays
+        "random_state": seed,
+        "verbose": 1,
+    }
     pipelines["MiniLM, fine-tuned"] = make_pipeline(
         EmailCleaner(), TransformerClassifier(minilm, max_epochs=8, learning_rate=3e-4, **shared)
     )
     pipelines["e5-small, fine-tuned (6 layers frozen)"] = make_pipeline(
-        EmailCleaner(), TransformerClassifier(e5, max_epochs=8, learning_rate=3e-4, freeze=6, **shared)
+        EmailCleaner(), TransformerClassifier(e5, max_epochs=8, learning_rate=2e-4, freeze=6, **shared)
     )
     return pipelines
 

@@ -27,7 +27,9 @@ def public_objects():
     for value in (getattr(room, name) for room in rooms for name in getattr(room, "__all__", ())):
         if not (inspect.isclass(value) or inspect.isfunction(value)):
             continue
-        if inspect.isclass(value) and issubclass(value, Exception):  # raised by others: one sentence says when
+        if inspect.isclass(value) and issubclass(
+            value, Exception
+        ):  # raised by others: one sentence says when
             objects[f"{value.__module__}.{value.__qualname__}"] = CHECKS - {"EX01"}
             continue
         objects[f"{value.__module__}.{value.__qualname__}"] = CHECKS

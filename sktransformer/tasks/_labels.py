@@ -15,6 +15,7 @@ from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from .._engine.errors import warn_user
+from .._engine.validation import check_number
 
 LabelKind = Literal["single", "multilabel", "soft"]
 
@@ -157,6 +158,8 @@ def row_weights(
             raise ValueError(
                 f"class_weight names {unknown[0]!r}, which is not among the classes {labels.classes.tolist()}."
             )
+        for name, weight in class_weight.items():
+            check_number(f"class_weight[{name!r}]", weight, low=0)
     present = np.unique(labels.original)
     by_class = dict(zip(present.tolist(), _weights(class_weight, present, labels.original), strict=True))
     weights = np.array([by_class[value] for value in labels.original.tolist()])

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from sklearn.metrics import check_scoring
+from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback
 
@@ -74,6 +74,13 @@ class TrainedTransformer(TransformerEstimator):
                 check_number(name, getattr(self, name), low=0, high=1, open_high=True)
         for name in ("early_stopping", "warm_start", "gradient_checkpointing"):
             check_flag(name, getattr(self, name))
+        check_number("verbose", self.verbose, low=0, integer=True)
+        if isinstance(self.scoring, str):
+            check_choice("scoring", self.scoring, get_scorer_names())
+        elif self.scoring is not None and not callable(self.scoring):
+            raise TypeError(
+                f"scoring must be a scorer's name or a callable, got {type(self.scoring).__name__}."
+            )
         _named(self.callbacks)
         if self.freeze is not None and (
             isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))

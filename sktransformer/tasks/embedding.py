@@ -13,7 +13,7 @@ from .._engine.compat import check_columns
 from .._engine.devices import draw_seed, resolve_device, seeded
 from .._engine.inference.pooling import POOLINGS, reader
 from .._engine.text.documents import Documents
-from .._engine.validation import check_choice, check_flag
+from .._engine.validation import check_choice, check_flag, check_number
 from ._base import TransformerEstimator, text_encoder
 
 DEFAULT_MODEL = "intfloat/multilingual-e5-small"
@@ -174,6 +174,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         self._validate_common()
         check_choice("pooling", self.pooling, POOLINGS)
         check_flag("normalize", self.normalize)
+        check_number("verbose", self.verbose, low=0, integer=True)
         if self.prompt is not None and not isinstance(self.prompt, str):
             raise TypeError(f"prompt must be None or str, got {type(self.prompt).__name__}.")
         return self._documents(X)

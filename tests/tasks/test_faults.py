@@ -318,3 +318,23 @@ def test_a_folder_of_another_task(
 def tiny_config() -> dict[str, Any]:
     known = CamembertConfig.from_pretrained(tiny_checkpoint("camembert")).to_dict()
     return {key: value for key, value in known.items() if key not in ("id2label", "label2id", "num_labels")}
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"verbose": "loud"}, TypeError, r"verbose must be an integer, got str"),
+        ({"verbose": -1}, ValueError, r"verbose must be at least 0, got -1"),
+        ({"scoring": "f1_makro"}, ValueError, r"scoring='f1_makro' is not known.*Did you mean 'f1_macro'"),
+        ({"scoring": 3}, TypeError, r"scoring must be a scorer's name or a callable, got int"),
+        (
+            {"class_weight": {"facture": -1.0}},
+            ValueError,
+            r"class_weight\['facture'\] must be at least 0, got -1",
+        ),
+    ],
+)
+def test_parameters_are_checked_before_anything_is_loaded(changes, error, message):
+    classifier = TransformerClassifier("nowhere/at-all", **changes)
+    with pytest.raises(error, match=message):
+        classifier.fit(["une facture", "un colis"], ["facture", "colis"])
