@@ -32,7 +32,7 @@ from transformers.trainer_pt_utils import get_length_grouped_indices
 from .common import Sample, Stopwatch
 from .corpus import Corpus
 
-GROUPED_BATCHES = 8  # that group_by_length sorts at once, in a data set of 1024 documents
+GROUPED_BATCHES = 4  # that group_by_length sorts at once, in a data set of 512 documents
 OURS = "sktransformer"
 DYNAMIC = "HF Trainer, dynamic padding"
 PADDED = "skorch, padded to max_length"

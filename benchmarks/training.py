@@ -5,7 +5,7 @@ each library's own callbacks see them: no loading, no tokenizing.
 
 Grouping by length is another training: documents of like length share a step, so that batches are no longer drawn at
 random. How well it groups depends on the size of the data set (it sorts runs of n / (4 * batch_size) batches, at most
-50); the few documents of a timed run are ordered as one such run of a data set of 1024 documents.
+50); the few documents of a timed run are ordered as one such run of a data set of 512 documents.
 
     python -m benchmarks.training [--rounds N] [--quick] [--sections steps accuracy memory]
 """
@@ -83,8 +83,8 @@ def steps(corpus: Corpus, settings: Settings, names: list[str], rounds: int) -> 
     def run(name: str) -> Sample:
         if name != PADDED:
             return COMPETITORS[name](corpus, settings).sample
-        # padded to max_length each step costs the same: two are enough, counted as if all had been run
-        part = corpus.take(range(min(2 * BATCH, len(corpus.texts))))
+        # padded to max_length each step costs the same: one is enough, counted as if all had been run
+        part = corpus.take(range(min(BATCH, len(corpus.texts))))
         sample = COMPETITORS[name](part, settings).sample
         share = len(corpus.texts) / len(part.texts)
         return Sample(sample.wall * share, sample.cpu * share)
@@ -104,7 +104,7 @@ def steps(corpus: Corpus, settings: Settings, names: list[str], rounds: int) -> 
 
 def accuracies(folder: Path, tokenizer: Any, quick: bool) -> dict[str, Any]:
     """Accuracy on new documents after the same number of steps, a few seeds; short documents, to afford it."""
-    n_train, epochs, seeds = (64, 1, 1) if quick else (384, 4, 3)
+    n_train, epochs, seeds = (64, 1, 1) if quick else (192, 4, 3)
     sizes = {"median": 27, "longest": 128, "topical": 0.3}
     train, test = mails(tokenizer, n_train, 1, **sizes), mails(tokenizer, 1000, 2, **sizes)
     accuracy: dict[str, list[float]] = {OURS: [], DYNAMIC: []}
