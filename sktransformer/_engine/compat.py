@@ -27,6 +27,9 @@ def check_columns(estimator: Any, X: Any, width: int | None, *, reset: bool) -> 
                 if hasattr(estimator, name):
                     delattr(estimator, name)
         return
+    names = [str(name) for name in getattr(X, "columns", ())]
+    if width > 1 and len(set(names)) < len(names):
+        raise ValueError(f"X has several columns of one name, {names}; rename them, or pass X.to_numpy().")
     if reset or (width > 1 and hasattr(X, "columns") and hasattr(estimator, "feature_names_in_")):
         _check_feature_names(estimator, X, reset=reset)
     if reset:

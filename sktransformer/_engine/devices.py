@@ -16,6 +16,7 @@ import torch
 
 from .errors import did_you_mean
 
+DEVICE_TYPES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("auto", "float32", "bfloat16")
 # The host allocator's words (Linux; Windows), and those of the matrix library of CUDA: plain RuntimeErrors all.
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED")
@@ -39,7 +40,9 @@ def resolve_device(device: Any) -> torch.device:
         return torch.device("mps") if torch.backends.mps.is_available() else torch.device("cpu")
     try:
         resolved = torch.device(device)
-    except (RuntimeError, TypeError) as error:
+        if resolved.type not in DEVICE_TYPES:  # "meta" among others, which would lose the weights
+            raise TypeError(f"{resolved.type} computes nothing here")
+    except (RuntimeError, TypeError, OverflowError) as error:
         raise ValueError(
             f'device={device!r} is not a device; pass "auto", "cpu", "cuda", "cuda:1" or "mps".'
         ) from error

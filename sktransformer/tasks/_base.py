@@ -133,8 +133,8 @@ class TransformerEstimator(BaseEstimator):
     ) -> npt.NDArray[np.float32]:
         """Run the fitted model over `X`; one row a document, in order; `width` columns when `X` is empty."""
         check_is_fitted(self, "model_")
-        # documents that are encoded already come from the validation of a running fit
-        encoded = X if isinstance(X, Encoded) else self._encode_again(X)
+        self._validate_common()  # parameters may have been set since the fit
+        encoded = self._encode_again(X)
         if not len(encoded):
             return np.empty((0, width), dtype=np.float32)
         device = resolve_device(self.device)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._engine.errors import warn_user
-from .._engine.text.encoding import Encoded
 
 
 def held_out(
@@ -54,18 +53,22 @@ def held_out(
 
 
 def validation_score(
-    scorer: Callable[..., float], scoring: Any, candidate: Any, encoded: Encoded, expected: npt.NDArray[Any]
+    scorer: Callable[..., float],
+    scoring: Any,
+    candidate: Any,
+    rows: Sequence[Any],
+    expected: npt.NDArray[Any],
 ) -> float:
     """Score the held-out documents; a scorer that is not defined on them says what to do about it."""
-    fault = "it is NaN"
+    fault = "it is no finite number"
     try:
-        score = float(scorer(candidate, encoded, expected))
-        if not np.isnan(score):
+        score = float(scorer(candidate, rows, expected))
+        if np.isfinite(score):
             return score
         cause = None
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         fault, cause = str(error), error
     raise ValueError(
-        f"scoring={scoring!r} can't be computed on the {len(encoded)} documents held out for early stopping, with "
+        f"scoring={scoring!r} can't be computed on the {len(rows)} documents held out for early stopping, with "
         f"labels {np.unique(expected).tolist()}: {fault}; raise validation_fraction or choose another scoring."
     ) from cause

@@ -12,7 +12,7 @@ import torch
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.multiclass import check_classification_targets
 
 from .._engine.errors import warn_user
 from .._engine.validation import check_number
@@ -81,7 +81,7 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
         y = y.toarray()  # type: ignore[attr-defined]  # the stubs forget which kind it is
     if hasattr(y, "to_numpy"):  # pandas and polars, whose extension types NumPy does not know
         y = y.to_numpy()
-    array = np.asarray(y) if not isinstance(y, list) else _from_list(y)
+    array = _from_list(list(y)) if isinstance(y, (list, tuple)) else np.asarray(y)
     return array.astype(object) if array.dtype.kind == "T" else array
 
 
@@ -89,11 +89,24 @@ def _from_list(y: list[Any]) -> npt.NDArray[Any]:
     """Turn a list into an array without letting NumPy turn None or numbers into texts."""
     if any(isinstance(value, str) for value in y) and not all(isinstance(value, str) for value in y):
         return np.array(y, dtype=object)
+    sizes = {len(value) if isinstance(value, (list, tuple, set, np.ndarray)) else -1 for value in y}
+    if len(sizes) > 1 or any(isinstance(value, set) for value in y):
+        _require_scalars(y, "y")
     return np.asarray(y)
 
 
+def _require_scalars(values: Any, name: str) -> None:
+    """Raise for a row that is a collection: several labels a document come as an indicator matrix."""
+    for i, value in enumerate(values):
+        if isinstance(value, (list, tuple, set, frozenset, dict, np.ndarray)):
+            raise TypeError(
+                f"{name}[{i}] must be one label (str, int or bool), got {type(value).__name__}; for several labels a "
+                f"document pass the 0/1 matrix that sklearn.preprocessing.MultiLabelBinarizer makes of them."
+            )
+
+
 def _require_present(values: npt.NDArray[Any], name: str) -> None:
-    if values.dtype.kind != "O":
+    if values.dtype.kind not in "OMm":
         return
     absent = np.flatnonzero(pd.isna(values))
     if len(absent):
@@ -101,6 +114,7 @@ def _require_present(values: npt.NDArray[Any], name: str) -> None:
         raise ValueError(
             f"{name} has {len(absent)} missing label(s), NaN or None, in row(s) {listed}; drop those rows."
         )
+    _require_scalars(values, name)
     kinds = sorted({type(value).__name__ for value in values})
     if len(kinds) > 1 and "str" in kinds:
         raise TypeError(f"{name} mixes labels of type {' and '.join(kinds)}; make them one type.")
@@ -112,11 +126,13 @@ def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels
     assert_all_finite(array, input_name=name)
     classes = np.arange(array.shape[1]) if columns is None else np.asarray(list(columns), dtype=object)
     targets = torch.from_numpy(np.ascontiguousarray(array, dtype=np.float32))
-    if type_of_target(array) == "multilabel-indicator":
+    sums = array.sum(axis=1)
+    # floats that sum to 1 are distributions, also where a part of the rows happens to hold none but 0 and 1
+    distributions = array.dtype.kind == "f" and np.abs(sums - 1).max(initial=0.0) <= 1e-3
+    if np.isin(array, (0, 1)).all() and not distributions:
         return Labels(
             "multilabel", classes, targets, np.zeros(len(array), dtype=np.int64), array.astype(np.int64)
         )
-    sums = array.sum(axis=1)
     if (array < 0).any() or np.abs(sums - 1).max(initial=0.0) > 1e-3:
         row = int(np.argmax(np.abs(sums - 1) + (array < 0).any(axis=1)))
         raise ValueError(

@@ -22,7 +22,7 @@ from .._engine.checkpoints.writing import write_checkpoint
 from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
 from .._engine.text.documents import Documents
-from .._engine.text.encoding import Encoded, TextEncoder
+from .._engine.text.encoding import TextEncoder
 from .._engine.training.data import TrainingData
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
@@ -109,8 +109,17 @@ class TrainedTransformer(TransformerEstimator):
         """Return a copy of the fitted model to go on from; None without `warm_start` or an earlier fit."""
         if not (self.warm_start and hasattr(self, "model_")):
             return None
+        if self.warm_key_ != self._warm_key():
+            raise ValueError(
+                "warm_start=True goes on from the fitted model, but model, dropout or attention_dropout was changed "
+                "since; pass warm_start=False, or set them back."
+            )
         # a copy, so that a failed fit leaves the fitted model as it was
         return Checkpoint(copy.deepcopy(self.model_), self.tokenizer_, self.packable_)
+
+    def _warm_key(self) -> str:
+        """What a warm start can't change, as text: it is part of the model that was built."""
+        return f"{self.model} {self.dropout} {self.attention_dropout}"
 
     def _run(
         self,
@@ -169,13 +178,13 @@ class TrainedTransformer(TransformerEstimator):
         return candidate
 
     def _scoring(
-        self, candidate: Self, encoded: Encoded, expected: npt.NDArray[Any]
+        self, candidate: Self, held: Documents, expected: npt.NDArray[Any]
     ) -> Callable[[], float] | None:
         """Return the validation score of the weights in training, as a function of nothing; None without a split."""
         if not len(expected):
             return None
-        scorer = self._scorer(candidate)
-        return lambda: validation_score(scorer, self.scoring, candidate, encoded, expected)
+        scorer, rows = self._scorer(candidate), held.rows()
+        return lambda: validation_score(scorer, self.scoring, candidate, rows, expected)
 
     def _scorer(self, candidate: Any) -> Any:
         if self.scoring is None:
@@ -194,6 +203,7 @@ class TrainedTransformer(TransformerEstimator):
         """Write all that was learned, at once: what stands before and after is a whole estimator."""
         after = self._shadow()
         check_columns(after, X, documents.width, reset=True)
+        after.warm_key_ = self._warm_key()
         after._record_training(result)
         after._record_targets(targets)
         after._record_checkpoint(checkpoint, encoder, documents)
@@ -252,6 +262,7 @@ class TrainedTransformer(TransformerEstimator):
             need_head=True,
         )
         self._adopt_head(checkpoint.model.config)
+        self.warm_key_ = self._warm_key()
         self._record_checkpoint(checkpoint, text_encoder(checkpoint), Documents([]))
         self.pairs_ = None  # a checkpoint does not say whether it was trained on pairs
         return self

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length
 from .._engine.checkpoints.loading import Checkpoint, Head
 from .._engine.compat import n_rows, sample_weights
 from .._engine.devices import draw_seed, resolve_device, seeded
-from .._engine.errors import WrongTaskError, say_once
+from .._engine.errors import CheckpointCorruptError, WrongTaskError, say_once
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import Encoded
@@ -252,15 +252,13 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             encoder = text_encoder(checkpoint)
             candidate = self._candidate(checkpoint, encoder, documents, labels)
             parts = self._split(labels.index, labels.classes, seed)
-            encoded, held = self._encode_parts(encoder, documents, candidate.max_length_, parts)
-            score = self._scoring(candidate, held, labels.original[parts[1]])
+            limit = candidate.max_length_
+            encoded, _ = self._encode_parts(encoder, documents, limit, parts)
+            score = self._scoring(candidate, documents.take(parts[1]), labels.original[parts[1]])
             weights = None if weights is None else weights[parts[0]]
             result = self._train(checkpoint, encoded, labels.take(parts[0]), weights, seed, score)
             if labels.kind == "single":
-                few = documents.take(few_of_each(labels))
-                warn_of_collapse(
-                    candidate.predict(encoder.encode(few, self._cut(candidate.max_length_), warn=False))
-                )
+                warn_of_collapse(candidate.predict(documents.take(few_of_each(labels)).rows()))
         self._record(X, documents, checkpoint, encoder, labels, result)
         return self
 
@@ -380,14 +378,18 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         return self._forward(X, read_logits, len(getattr(self, "classes_", ())))
 
     def _adopt_head(self, config: Any) -> None:
-        names: dict[Any, str] = dict(config.id2label or {})
-        problem = getattr(config, "problem_type", None)
+        names, problem = dict(config.id2label or {}), getattr(config, "problem_type", None)
         if len(names) < 2 or problem == "regression":
             raise WrongTaskError(
                 f"{self.model} has a head of {len(names)} output(s) for regression, not for classes; pass a checkpoint "
                 f"that was trained to classify, or fit this one."
             )
-        self.classes_ = np.array([names[i] for i in range(len(names))], dtype=object)
+        labels = [names.get(i) for i in range(len(names))]
+        if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
+            raise CheckpointCorruptError(
+                f"{self.model}: id2label in config.json must give ids from 0 different names, got {names}; mend it."
+            )
+        self.classes_ = np.array(labels, dtype=object)
         self.label_kind_ = "multilabel" if problem == "multi_label_classification" else "single"
 
     def __sklearn_tags__(self) -> Any:

@@ -137,7 +137,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         ValueError
             For missing texts, a parameter out of range, a checkpoint that is absent or corrupt.
         """
-        documents = self._validate(X)
+        self._validate_common()
+        documents = self._documents(X)
         with seeded(
             draw_seed(0), resolve_device(self.device)
         ):  # a config's random weights, the same each time
@@ -163,6 +164,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         ndarray of shape (n, D), float32
             One row a document, in the order of `X`.
         """
+        self._validate_common()
         width = self._n_features_out if hasattr(self, "model_") else 0
         vectors = self._forward(X, reader(self.pooling), width, progress=bool(self.verbose))
         if self.normalize:
@@ -170,14 +172,13 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
             vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)
         return vectors
 
-    def _validate(self, X: Any) -> Documents:
-        self._validate_common()
+    def _validate_common(self) -> None:
+        super()._validate_common()
         check_choice("pooling", self.pooling, POOLINGS)
         check_flag("normalize", self.normalize)
         check_number("verbose", self.verbose, low=0, integer=True)
         if self.prompt is not None and not isinstance(self.prompt, str):
             raise TypeError(f"prompt must be None or str, got {type(self.prompt).__name__}.")
-        return self._documents(X)
 
     def _documents_again(self, X: Any) -> Documents:
         documents = super()._documents_again(X)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from .flaubert import repair_flaubert
 from .packing import enable_packing
 from .quiet import quiet_transformers
 from .sources import Source
-from .structure import set_dropout
+from .structure import layer_count, layer_number, set_dropout
 from .tokenizers import tokenizer_for_config
 
 Head = Literal["classification", "encoder"]
@@ -185,12 +185,28 @@ def _load_model(
         raise CheckpointCorruptError(f"{source.name}: its weights can't be loaded ({error}).") from error
     missing = sorted(report["missing_keys"])
     _check_body(model, head, source, missing, sorted(key[0] for key in report["mismatched_keys"]))
+    _check_depth(config, source, report["unexpected_keys"])
     if need_head and missing:
         raise WrongTaskError(
             f"{source.name} holds no trained {head} head ({missing[0]} is missing); fit it first, "
             f"or pass the folder that save_pretrained wrote."
         )
     return model  # type: ignore[no-any-return]
+
+
+def _check_depth(config: PreTrainedConfig, source: Source, unused: Iterable[str]) -> None:
+    """Raise when the checkpoint has more layers than its config: Transformers would leave them out without a word."""
+    if getattr(config, "is_encoder_decoder", False):
+        return  # the other half's layers are left out on purpose
+    n_layers = layer_count(config)
+    beyond = sorted(
+        name for name in unused if (depth := layer_number(name)) is not None and depth >= n_layers
+    )
+    if beyond:
+        raise CheckpointCorruptError(
+            f"{source.name}: config.json says {n_layers} layers, but there are weights of more ({beyond[0]}, ...); "
+            f"config.json belongs to another model."
+        )
 
 
 def _check_body(

@@ -94,14 +94,20 @@ def layer_count(config: Any) -> int:
     raise ValueError(f"{type(config).__name__} says nowhere how many layers it has.")
 
 
+def layer_number(name: str) -> int | None:
+    """The first number between dots in a parameter's name: which of the layers it belongs to, if any."""
+    match = _LAYER.search(name)
+    return int(match.group(1)) if match else None
+
+
 def depth_of(name: str, n_layers: int) -> int:
     """Depth of a parameter: 0 for embeddings, 1 to `n_layers` for layers, ``n_layers + 1`` for what stands above.
 
     Read off the parameter's name, since every architecture numbers its layers and calls its embeddings so.
     """
-    match = _LAYER.search(name)
-    if match and int(match.group(1)) < n_layers:
-        return int(match.group(1)) + 1
+    number = layer_number(name)
+    if number is not None and number < n_layers:
+        return number + 1
     return 0 if re.search(r"embed|(^|\.)w[tp]e\.|layer_norm_emb|(^|\.)shared\.", name) else n_layers + 1
 
 

@@ -32,6 +32,10 @@ class Documents:
     def __len__(self) -> int:
         return len(self.first)
 
+    def rows(self) -> list[str] | list[tuple[str, str]]:
+        """Return the texts, or the pairs of texts, as a user would pass them."""
+        return self.first if self.second is None else list(zip(self.first, self.second, strict=True))
+
     def take(self, rows: Sequence[int] | np.ndarray) -> Documents:
         """Return the documents at the positions `rows`."""
         second = None if self.second is None else [self.second[i] for i in rows]

@@ -1,0 +1,126 @@
+"""What comes as y: faults are told with their row, and nothing is taken for something else."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sktransformer import TransformerClassifier, TransformerEmbedder
+from sktransformer.exceptions import CheckpointCorruptError
+from sktransformer.testing import tiny_checkpoint
+
+pytestmark = pytest.mark.filterwarnings("ignore:training collapsed:sklearn.exceptions.ConvergenceWarning")
+X = ["où est ma facture ?", "le colis est en retard"] * 6
+
+
+def classifier(**changes):
+    settings = {"max_epochs": 1, "random_state": 0, "precision": "float32", "learning_rate": 1e-2}
+    return TransformerClassifier(tiny_checkpoint("bert"), **{**settings, **changes})
+
+
+@pytest.mark.parametrize("rows", [[[1, -1], [-1, 1]], [[1, 2], [2, 1]]])
+def test_two_integers_that_are_not_0_and_1_are_no_indicator(rows):
+    with pytest.raises(ValueError, match="must be a 0/1 indicator matrix"):
+        classifier().fit(X, rows * 6)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ("a", float("nan")) * 6,
+        pd.Series(pd.to_datetime(["2024-01-01", None] * 6)),
+        ["a", None] * 6,
+    ],
+    ids=["tuple", "dates", "list"],
+)
+def test_missing_labels_are_listed(y):
+    with pytest.raises(ValueError, match=r"y has 6 missing label\(s\).*1, 3, 5"):
+        classifier().fit(X, y)
+
+
+def test_a_tuple_of_mixed_labels_raises_as_a_list_does():
+    for y in (("a", 1) * 6, ["a", 1] * 6):
+        with pytest.raises(TypeError, match="y mixes labels of type int and str"):
+            classifier().fit(X, y)
+
+
+def test_collections_as_labels_name_the_row_and_the_way():
+    tuples = np.empty(12, dtype=object)
+    tuples[:] = [(1, 2), (2, 3)] * 6
+    for y in (tuples, [["a"], ["a", "b"]] * 6, [{"a"}, {"b"}] * 6):
+        with pytest.raises(TypeError, match=r"y\[0\] must be one label.*MultiLabelBinarizer"):
+            classifier().fit(X, y)
+
+
+def test_a_part_of_soft_labels_stays_soft():
+    y = np.array([[0.5, 0.5], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]] * 3)
+    assert classifier().fit(X, y).label_kind_ == "soft"
+    part = classifier().fit(X[1:4], y[1:4])
+    assert part.label_kind_ == "soft"
+    assert classifier().fit(X, (y > 0).astype(int)).label_kind_ == "multilabel"
+
+
+def test_scorers_get_the_texts():
+    seen = []
+
+    def longest(estimator, rows, labels):
+        seen.append(rows)
+        return float(max(len(text) for text in rows))
+
+    classifier(early_stopping=True, validation_fraction=0.4, scoring=longest).fit(X, ["f", "c"] * 6)
+    assert set(seen[0]) == set(X)
+
+    def infinite(estimator, rows, labels):
+        return float("inf")
+
+    with pytest.raises(ValueError, match="it is no finite number"):
+        classifier(early_stopping=True, validation_fraction=0.4, scoring=infinite).fit(X, ["f", "c"] * 6)
+
+
+def test_a_warm_start_does_not_pretend_to_have_changed_the_model():
+    fitted = classifier(warm_start=True, dropout=0.0).fit(X, ["f", "c"] * 6)
+    with pytest.raises(ValueError, match="model, dropout or attention_dropout was changed"):
+        fitted.set_params(dropout=0.9).fit(X, ["f", "c"] * 6)
+    assert fitted.set_params(dropout=0.0).fit(X, ["f", "c"] * 6).n_epochs_ == 1
+
+
+def test_a_device_that_computes_nothing_is_refused_and_the_model_kept():
+    fitted = classifier().fit(X, ["f", "c"] * 6)
+    before = fitted.predict_proba(X)
+    with pytest.raises(ValueError, match="device='meta' is not a device"):
+        fitted.set_params(device="meta").predict(X)
+    np.testing.assert_array_equal(fitted.set_params(device="cpu").predict_proba(X), before)
+
+
+@pytest.mark.parametrize(
+    ("changes", "error"),
+    [({"pooling": "x"}, ValueError), ({"prompt": 5}, TypeError), ({"token_budget": 0}, ValueError)],
+)
+def test_parameters_set_after_the_fit_are_checked(changes, error):
+    embedder = TransformerEmbedder(tiny_checkpoint("bert")).fit(X)
+    with pytest.raises(error, match=next(iter(changes))):
+        embedder.set_params(**changes).transform(X)
+
+
+def test_columns_of_one_name_raise():
+    with pytest.raises(ValueError, match=r"X has several columns of one name, .*rename them"):
+        classifier().fit(pd.DataFrame([[text, text] for text in X], columns=["a", "a"]), ["f", "c"] * 6)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("num_hidden_layers", 1, "config.json says 1 layers, but there are weights of more"),
+        ("id2label", {"0": "a", "5": "b"}, "must give ids from 0 different names"),
+        ("id2label", {"0": "a", "1": "a"}, "must give ids from 0 different names"),
+    ],
+)
+def test_a_config_that_does_not_fit_its_weights_raises(field, value, message, tmp_path):
+    classifier().fit(X, ["f", "c"] * 6).save_pretrained(tmp_path)
+    path = tmp_path / "config.json"
+    config = json.loads(path.read_text())
+    config[field] = value
+    path.write_text(json.dumps(config))
+    with pytest.raises(CheckpointCorruptError, match=message):
+        TransformerClassifier.from_pretrained(tmp_path)
