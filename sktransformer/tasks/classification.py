@@ -49,7 +49,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     batch_size : int, default=16
         Documents of one optimizer step, however the step is cut to fit in memory.
     learning_rate : float, default=3e-5
-        Highest learning rate of AdamW.
+        Highest learning rate of AdamW. Small encoders (MiniLM, multilingual-e5-small) want 1e-4 to 3e-4.
     lr_schedule : {"linear", "cosine", "constant"}, default="linear"
         How the learning rate falls after the warm-up.
     warmup_ratio : float, default=0.1
@@ -113,7 +113,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     max_length_ : int
         Longest document that is read whole, in tokens: `max_length`, or the model's own limit.
     history_ : DataFrame
-        One row an epoch: training loss, validation score, learning rate, seconds (`dur`).
+        One row an epoch: training loss, validation score, last learning rate, seconds (`dur`).
     best_epoch_ : int
         The epoch whose weights the model has, counted from 1.
     n_epochs_ : int

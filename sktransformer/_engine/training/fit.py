@@ -20,7 +20,7 @@ from .losses import Objective
 from .net import MicroBatchNet
 from .schedules import schedule
 
-HISTORY = ("epoch", "train_loss", "valid_score", "valid_score_best", "learning_rate", "dur")
+HISTORY = ("epoch", "train_loss", "valid_score", "learning_rate", "dur")
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,8 @@ def _records(history: Any) -> list[dict[str, Any]]:
     records = []
     for row in history:
         rates = [batch["learning_rate"] for batch in row["batches"] if "learning_rate" in batch]
-        left_out = ("batches", "train_batch_count", "train_loss_best")
+        # which epoch is best is `best_epoch`'s to say: ties go to the later one, which skorch's flags do not know
+        left_out = ("batches", "train_batch_count", "train_loss_best", "valid_score_best")
         record = {key: value for key, value in row.items() if key not in left_out}
         record["learning_rate"] = rates[-1] if rates else float("nan")
         records.append({key: record[key] for key in [*HISTORY, *record] if key in record})
