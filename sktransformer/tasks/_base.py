@@ -30,10 +30,11 @@ from .._engine.text.documents import Documents, as_documents, first_texts
 from .._engine.text.encoding import Cut, Encoded, TextEncoder, warn_cut
 from .._engine.validation import check_number
 
-# Tokens of one forward pass when token_budget="auto". On a CPU caches are what counts, and 512 to 2048 tokens are
-# equally fast (benchmarks/); a GPU wants to be filled.
-TRAINING_BUDGET = {"cpu": 1024, "cuda": 16_384, "mps": 4096}
-INFERENCE_BUDGET = {"cpu": 1024, "cuda": 65_536, "mps": 8192}
+# Tokens of one forward pass when token_budget="auto". On a CPU the caches decide (benchmarks/budget.py): packed rows
+# gain up to 2048 tokens, padded ones lose more to padding than they gain from 512 on. A GPU wants to be filled.
+PACKED_CPU, PADDED_CPU = 2048, 512
+TRAINING_BUDGET = {"cuda": 16_384, "mps": 4096}
+INFERENCE_BUDGET = {"cuda": 65_536, "mps": 8192}
 
 _MOVING = threading.Lock()
 
@@ -123,10 +124,12 @@ class TransformerEstimator(BaseEstimator):
             segments=(getattr(config, "type_vocab_size", None) or 0) > 1,
         )
 
-    def _budget(self, device: torch.device, *, training: bool) -> int:
+    def _budget(self, collator: Collator, *, training: bool) -> int:
         if self.token_budget != "auto":
             return int(self.token_budget)
-        return (TRAINING_BUDGET if training else INFERENCE_BUDGET).get(device.type, 4096)
+        if collator.device.type == "cpu":
+            return PACKED_CPU if collator.layout == "packed" else PADDED_CPU
+        return (TRAINING_BUDGET if training else INFERENCE_BUDGET).get(collator.device.type, 4096)
 
     def _forward(
         self, X: Any, read: Reader, width: int, *, progress: bool = False
@@ -141,12 +144,13 @@ class TransformerEstimator(BaseEstimator):
         checkpoint = self._fitted_checkpoint()
         with _MOVING:
             checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
+        collator = self._collator(checkpoint, device)
         return forward(
             checkpoint.model,
             encoded,
-            self._collator(checkpoint, device),
+            collator,
             read,
-            token_budget=self._budget(device, training=False),
+            token_budget=self._budget(collator, training=False),
             precision=resolve_precision(self.precision, device),
             progress=progress,
         )

@@ -10,7 +10,6 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import torch
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils.validation import check_is_fitted
 from skorch.callbacks import Callback
@@ -21,6 +20,7 @@ from .._engine.checkpoints.structure import freeze, max_tokens
 from .._engine.checkpoints.writing import write_checkpoint
 from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
+from .._engine.text.batches import Collator
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import TextEncoder
 from .._engine.training.data import TrainingData
@@ -87,7 +87,7 @@ class TrainedTransformer(TransformerEstimator):
         ):
             check_choice("freeze", self.freeze, ("embeddings", "all"))
 
-    def _settings(self, device: torch.device, seed: int) -> TrainingSettings:
+    def _settings(self, collator: Collator, seed: int) -> TrainingSettings:
         return TrainingSettings(
             max_epochs=int(self.max_epochs),
             batch_size=int(self.batch_size),
@@ -97,8 +97,8 @@ class TrainedTransformer(TransformerEstimator):
             weight_decay=float(self.weight_decay),
             layer_decay=float(self.layer_decay),
             max_grad_norm=self.max_grad_norm,
-            token_budget=self._budget(device, training=True),
-            precision=resolve_precision(self.precision, device),
+            token_budget=self._budget(collator, training=True),
+            precision=resolve_precision(self.precision, collator.device),
             gradient_checkpointing=bool(self.gradient_checkpointing),
             n_iter_no_change=int(self.n_iter_no_change),
             seed=seed,
@@ -133,13 +133,14 @@ class TrainedTransformer(TransformerEstimator):
         checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
         trainable = [parameter for parameter in checkpoint.model.parameters() if parameter.requires_grad]
         freeze(checkpoint.model, self.freeze)
+        collator = self._collator(checkpoint, device)
         try:
             return train(
                 checkpoint.model,
                 objective,
                 data,
-                self._collator(checkpoint, device),
-                self._settings(device, seed),
+                collator,
+                self._settings(collator, seed),
                 score=score,
                 callbacks=_named(self.callbacks),
             )
