@@ -16,7 +16,7 @@ from skorch.callbacks import Callback
 
 from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from .._engine.checkpoints.sources import resolve
-from .._engine.checkpoints.structure import freeze, max_tokens
+from .._engine.checkpoints.structure import freeze
 from .._engine.checkpoints.writing import write_checkpoint
 from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
@@ -147,9 +147,6 @@ class TrainedTransformer(TransformerEstimator):
         finally:  # a later warm start may freeze something else
             for parameter in trainable:
                 parameter.requires_grad_(True)
-
-    def _limit(self, checkpoint: Checkpoint) -> int | None:
-        return max_tokens(checkpoint.model.config, checkpoint.tokenizer)
 
     def _record_training(self, result: TrainingResult) -> None:
         """Write what every trained estimator has."""
