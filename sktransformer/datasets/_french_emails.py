@@ -16,6 +16,11 @@ _FILES = (
     "french_emails_b.jsonl",
     "french_emails_c.jsonl",
     "french_emails_d.jsonl",
+    "french_emails_e.jsonl",
+    "french_emails_f.jsonl",
+    "french_emails_g.jsonl",
+    "french_emails_h.jsonl",
+    "french_emails_i.jsonl",
 )
 _DESCRIPTION = "french_emails.md"
 _COLUMNS = ["subject", "body", "sender", "date", "language", "label"]
