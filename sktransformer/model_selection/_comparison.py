@@ -114,8 +114,8 @@ def compare_models(
     [2]_; the p-values of several challengers are corrected by Holm's method. It speaks of these documents and others
     like them, not of another inbox.
 
-    A run that raises is recorded in `runs` with its error; its estimator is ranked last and not tested, and the
-    others are unharmed.
+    A run that raises is recorded in `runs` with its error, and the others are unharmed. An estimator that lacks a
+    score of the first scorer is ranked last and not tested, since its mean would be over other folds.
 
     With an int for `cv`, a class with one member stays in the training part of every fold, and a class with fewer
     members than folds is in the test part of some folds only; one warning names them. With a splitter, classes that a
@@ -139,10 +139,10 @@ def compare_models(
     >>> result.frame[["accuracy", "p_value"]].round(3)
                   accuracy  p_value
     estimator
-    TF-IDF + SVM     1.000    0.000
-    guess            0.512      NaN
+    TF-IDF + SVM      1.00      0.0
+    guess             0.45      NaN
     >>> print(result.verdict)  # times differ
-    TF-IDF + SVM wins 50.9 points of macro-F1 over guess, p < 0.001, at ... times the prediction time.
+    TF-IDF + SVM wins 57.6 points of macro-F1 over guess, p < 0.001, at ... times the prediction time.
     """
     data, folds, named = _validate(
         estimators, X, y, groups, sample_weight, cv, scoring, n_seeds, random_state, duplicates

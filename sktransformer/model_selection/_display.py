@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
 from .._engine.errors import did_you_mean, optional_import
 from ._result import ComparisonResult
-from ._verdict import amount, metric_name, number, p_text
+from ._verdict import amount, metric_name, number, p_text, row_dicts
 
 
 class ComparisonDisplay:
@@ -92,16 +93,16 @@ class ComparisonDisplay:
         """
         pyplot = optional_import("matplotlib.pyplot", "plot")
         scorer = self._scorer()
-        frame = self.result.frame
+        rows = row_dicts(self.result.frame)
         if ax is None:
-            _, ax = pyplot.subplots(figsize=(8, 1.4 + 0.6 * len(frame)), layout="constrained")
-        for place, name in enumerate(frame.index):
-            self._draw(ax, place, str(name), scorer)
-        base = frame.loc[self.result.baseline, scorer]
+            _, ax = pyplot.subplots(figsize=(8, 1.4 + 0.6 * len(rows)), layout="constrained")
+        for place, (name, row) in enumerate(rows.items()):
+            self._draw(ax, place, name, row[scorer], row[f"{scorer}_fold_std"], scorer)
+        base = rows[self.result.baseline][scorer]
         if np.isfinite(base):
             ax.axvline(base, color="0.6", linestyle="--", linewidth=1, zorder=0)
-        ax.set_yticks(range(len(frame)), [self._label(str(name), scorer) for name in frame.index])
-        ax.set_ylim(len(frame) - 0.5, -0.5)  # the best on top
+        ax.set_yticks(range(len(rows)), [self._label(name, row, scorer) for name, row in rows.items()])
+        ax.set_ylim(len(rows) - 0.5, -0.5)  # the best on top
         ax.set_xlabel(metric_name(scorer))
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
@@ -117,7 +118,7 @@ class ComparisonDisplay:
             )
         return self.scorer
 
-    def _draw(self, ax: Any, place: int, name: str, scorer: str) -> None:
+    def _draw(self, ax: Any, place: int, name: str, mean: float, spread: float, scorer: str) -> None:
         """Draw the runs of one estimator as pale dots, and its mean with the spread over folds."""
         runs = self.result.runs
         scores = runs.loc[runs["estimator"] == name, scorer].dropna().to_numpy()
@@ -127,14 +128,12 @@ class ComparisonDisplay:
         # dots that would hide each other are spread over the height of the line, always in the same way
         heights = place + 0.16 * np.sin(2.4 * np.arange(len(scores)))
         ax.scatter(scores, heights, s=18, color=color, alpha=0.35, linewidths=0, zorder=2)
-        mean, spread = self.result.frame.loc[name, [scorer, f"{scorer}_fold_std"]]
         ax.errorbar(
             mean, place, xerr=None if np.isnan(spread) else spread, fmt="o", color=color, capsize=3, zorder=3
         )
 
-    def _label(self, name: str, scorer: str) -> str:
+    def _label(self, name: str, row: Mapping[str, float], scorer: str) -> str:
         """Return the name, and below it what the test said and what a document costs."""
-        row = self.result.frame.loc[name]
         below = []
         if row["failed"]:
             below.append(f"{int(row['failed'])} run(s) failed")

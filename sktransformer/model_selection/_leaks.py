@@ -132,8 +132,8 @@ def refuse_leak(copies: IntArray | None, splits: Sequence[Split], duplicates: st
         return
     if duplicates == "group":
         raise ValueError(
-            f"{leak}. duplicates='group' can't keep them together, since cv={cv!r} takes no account of groups; pass an int "
-            f"or a splitter such as StratifiedGroupKFold, or drop the copies."
+            f"{leak}. duplicates='group' can't keep them together, since cv={cv!r} takes no account of groups; "
+            f"pass an int or a splitter such as StratifiedGroupKFold, or drop the copies."
         )
     raise ValueError(
         f"{leak}. Drop the copies, pass duplicates='group' to keep them in one fold, groups= to name what belongs "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from ._statistics import corrected_t_test, holm, paired_differences, spreads
+from ._statistics import FloatArray, corrected_t_test, holm, paired_differences, spreads
 from ._verdict import write_verdict
 
 if TYPE_CHECKING:
@@ -45,12 +46,12 @@ class ComparisonResult:
     Attributes
     ----------
     frame : DataFrame
-        One row an estimator, the best mean of the first scorer first, those with failed runs last. For each scorer
-        its mean, ``{scorer}_fold_std`` (standard deviation over folds within a seed) and ``{scorer}_seed_std`` (of the
-        seeds' means; NaN with one seed); then `difference` to the baseline and its `p_value` (two-sided, after Holm),
-        both of the first scorer; `fit_seconds`, `ms_per_document` (prediction), `megabytes` (of the pickled
-        estimator, 10^6 bytes), `share_cut` (of documents longer than the model reads; NaN for models without a limit)
-        as means over runs; `failed`, the number of runs that failed.
+        One row an estimator, the best mean of the first scorer first, those that lack a score of it last. For each
+        scorer its mean, ``{scorer}_fold_std`` (standard deviation over folds within a seed) and
+        ``{scorer}_seed_std`` (of the seeds' means; NaN with one seed); then `difference` to the baseline and its
+        `p_value` (two-sided, after Holm), both of the first scorer; `fit_seconds`, `ms_per_document` (prediction),
+        `megabytes` (of the pickled estimator, 10^6 bytes), `share_cut` (of documents longer than the model reads; NaN
+        for models without a limit) as means over runs; `failed`, the number of runs with an error.
     runs : DataFrame
         One row an estimator, seed and fold: the scores, the same costs, `error` and `traceback` (empty where all went
         well).
@@ -100,12 +101,16 @@ class ComparisonResult:
         self.runs = runs
         self.scoring = list(scoring)
         self.baseline = baseline
-        frame = _summary(runs, self.scoring)
-        tests = _tests(runs, frame, self.scoring[0], baseline, test_over_train, redrawn=redrawn)
-        self.tests = tests
-        self.frame = _with_tests(frame, tests, self.scoring)
+        grids = {
+            str(name): _grid(own, self.scoring[0]) for name, own in runs.groupby("estimator", sort=False)
+        }
+        # a mean over the folds that went well can't be set beside a mean over all of them
+        unranked = {name for name, scores in grids.items() if not np.isfinite(scores).all()}
+        frame = _summary(runs, self.scoring, unranked)
+        self.tests = _tests(grids, list(frame.index), unranked, baseline, test_over_train, redrawn=redrawn)
+        self.frame = _with_tests(frame, self.tests, self.scoring)
         n_runs = len(runs) // len(frame)
-        self.verdict = write_verdict(self.frame, tests, baseline, self.scoring[0], n_runs)
+        self.verdict = write_verdict(self.frame, self.tests, baseline, self.scoring[0], n_runs, unranked)
 
     def plot(self, ax: Any = None, *, scorer: str | None = None) -> ComparisonDisplay:
         """Draw each run's score, each estimator's mean, and the baseline.
@@ -195,8 +200,8 @@ class ComparisonResult:
         return table
 
 
-def _summary(runs: pd.DataFrame, scoring: list[str]) -> pd.DataFrame:
-    """Average the runs of each estimator, and sort."""
+def _summary(runs: pd.DataFrame, scoring: list[str], unranked: Collection[str]) -> pd.DataFrame:
+    """Average the runs of each estimator, and sort; the unranked come last."""
     rows = {}
     for name, own in runs.groupby("estimator", sort=False):
         row: dict[str, Any] = {}
@@ -206,34 +211,33 @@ def _summary(runs: pd.DataFrame, scoring: list[str]) -> pd.DataFrame:
         row |= {cost: own[cost].mean() for cost in COSTS}
         rows[name] = row | {"failed": int((own["error"] != "").sum())}
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("estimator")
-    # a mean over the folds that went well can't be set beside a mean over all of them
-    ranked = frame.assign(_failed=frame["failed"] > 0).sort_values(
-        ["_failed", scoring[0]], ascending=[True, False], kind="stable"
+    ranked = frame.assign(_last=frame.index.isin(list(unranked))).sort_values(
+        ["_last", scoring[0]], ascending=[True, False], kind="stable"
     )
-    return ranked.drop(columns="_failed")
+    return ranked.drop(columns="_last")
 
 
-def _grid(own: pd.DataFrame, scorer: str) -> Any:
+def _grid(own: pd.DataFrame, scorer: str) -> FloatArray:
     """Return the scores of one estimator, a row a seed and a column a fold."""
-    return own.pivot(index="seed", columns="fold", values=scorer).to_numpy(dtype=np.float64)
+    scores: FloatArray = own.pivot(index="seed", columns="fold", values=scorer).to_numpy(dtype=np.float64)
+    return scores
 
 
 def _tests(
-    runs: pd.DataFrame,
-    frame: pd.DataFrame,
-    scorer: str,
+    grids: Mapping[str, FloatArray],
+    names: Sequence[str],
+    unranked: Collection[str],
     baseline: str,
     test_over_train: float,
     *,
     redrawn: bool,
 ) -> pd.DataFrame:
-    """Test every challenger against the baseline; one with failed runs is not tested."""
-    grids = {name: _grid(own, scorer) for name, own in runs.groupby("estimator")}
+    """Test every challenger against the baseline; one that lacks a score is not tested."""
     rows = {}
-    for name in frame.index:
+    for name in names:
         if name != baseline:
             differences = paired_differences(grids[name], grids[baseline], redrawn=redrawn)
-            if frame.loc[[name, baseline], "failed"].any():
+            if name in unranked or baseline in unranked:
                 differences = np.full_like(differences, np.nan)
             rows[name] = vars(corrected_t_test(differences, test_over_train))
     columns = ["n", "difference", "low", "high", "t", "p_value"]

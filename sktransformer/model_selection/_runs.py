@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import traceback
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
+from functools import wraps
 from inspect import Parameter, signature
 from time import perf_counter
 from typing import Any
@@ -184,18 +184,24 @@ class Watched:
         if name == "fitted":  # asked for before __init__, by copy
             raise AttributeError(name)
         value = getattr(self.fitted, name)
-        return partial(self._answer, name, value) if name in RESPONSES else value
+        return self._watch(value) if name in RESPONSES else value
 
-    def _answer(self, name: str, method: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
-        if args or kwargs:
-            return method(X, *args, **kwargs)
-        key = name, id(X)
-        if key not in self.answers:
-            start = perf_counter()
-            answer = method(X)
-            self.seconds.setdefault(name, perf_counter() - start)
-            self.answers[key] = X, answer  # with X, so that its id is not given to another
-        return self.answers[key][1]
+    def _watch(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        name = method.__name__
+
+        @wraps(method)  # scorers look at its name
+        def answer(X: Any, *args: Any, **kwargs: Any) -> Any:
+            if args or kwargs:
+                return method(X, *args, **kwargs)
+            key = name, id(X)
+            if key not in self.answers:
+                start = perf_counter()
+                found = method(X)
+                self.seconds.setdefault(name, perf_counter() - start)
+                self.answers[key] = X, found  # with X, so that its id is not given to another
+            return self.answers[key][1]
+
+        return answer
 
     def __sklearn_is_fitted__(self) -> bool:
         return True

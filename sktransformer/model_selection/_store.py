@@ -142,15 +142,11 @@ def _outcome(record: dict[str, Any] | None) -> Outcome | None:
         return None
     numbers = {name: np.nan if record[name] is None else float(record[name]) for name in _STORED}
     scores = {name: np.nan if score is None else float(score) for name, score in record["scores"].items()}
-    return Outcome(
-        record["estimator"],
-        int(record["seed"]),
-        int(record["fold"]),
-        scores,
-        **numbers,
-        error=record["error"],
-        traceback=record.get("traceback", ""),
-    )
+    outcome = Outcome(record["estimator"], int(record["seed"]), int(record["fold"]), scores)
+    for name, value in numbers.items():
+        setattr(outcome, name, value)
+    outcome.error, outcome.traceback = record["error"], record.get("traceback", "")
+    return outcome
 
 
 # -- what the runs depend on ------------------------------------------------------------------------------------------
@@ -186,7 +182,8 @@ def fingerprint(
 def data_mark(values: Any) -> str:
     """Hash documents, targets or weights by their content."""
     if issparse(values):
-        return str(joblib.hash(values.tocsr()))
+        matrix: Any = values  # the stubs know no conversion of the base class
+        return str(joblib.hash(matrix.tocsr()))
     digest = hashlib.blake2b(digest_size=16)
     for row in rows_of(values):
         digest.update(repr([cell.item() if isinstance(cell, np.generic) else cell for cell in row]).encode())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import pandas as pd
@@ -66,7 +66,14 @@ def amount(difference: float, scorer: str) -> str:
     return f"{number(abs(difference), 3)} of {metric_name(scorer)}"
 
 
-def write_verdict(frame: pd.DataFrame, tests: pd.DataFrame, baseline: str, scorer: str, n_runs: int) -> str:
+def write_verdict(
+    frame: pd.DataFrame,
+    tests: pd.DataFrame,
+    baseline: str,
+    scorer: str,
+    n_runs: int,
+    unranked: Collection[str],
+) -> str:
     """Say which challenger wins by how much at which cost, best first, or that none does.
 
     Parameters
@@ -79,35 +86,40 @@ def write_verdict(frame: pd.DataFrame, tests: pd.DataFrame, baseline: str, score
         The first scoring.
     n_runs : int
         Runs of each estimator.
+    unranked : collection of str
+        Estimators that lack a score of the first scoring.
 
     Returns
     -------
     str
         One sentence a challenger, and one for those that failed.
     """
-    whole = [str(name) for name in frame.index if not frame.loc[name, "failed"]]
+    rows = row_dicts(frame)
+    whole = [name for name in rows if name not in unranked]
     challengers = [name for name in whole if name != baseline]
     sentences = []
     if baseline not in whole:
         sentences.append(f"{baseline}, the baseline, failed, so that nothing is tested.")
         if whole:
             best = whole[0]
-            sentences.append(f"{best} is the best of the rest: {_level(frame.loc[best, scorer], scorer)}.")
+            sentences.append(f"{best} is the best of the rest: {_level(rows[best][scorer], scorer)}.")
     elif not challengers:
-        sentences.append(f"{baseline} reaches {_level(frame.loc[baseline, scorer], scorer)}.")
+        sentences.append(f"{baseline} reaches {_level(rows[baseline][scorer], scorer)}.")
         if len(frame) == 1:
             sentences.append("There is nothing to compare it with.")
     else:
         if whole[0] == baseline:
             sentences.append(f"No challenger scores higher than {baseline}.")
-        sentences += [_about(name, frame, tests, baseline, scorer) for name in challengers]
+        tested = row_dicts(tests)
+        sentences += [_about(name, tested[name], rows, baseline, scorer) for name in challengers]
         if len(challengers) > 1:
             sentences.append(f"p-values are corrected for {len(challengers)} challengers (Holm).")
-    for name in frame.index[frame["failed"] > 0]:
-        failed = int(frame.loc[name, "failed"])
-        sentences.append(
-            f"{name} failed in {failed} of {n_runs} runs and is not ranked; runs.error says why."
-        )
+    for name, row in rows.items():
+        if row["failed"]:
+            ranked = "" if name in whole else " and is not ranked"
+            sentences.append(
+                f"{name} failed in {row['failed']} of {n_runs} runs{ranked}; runs.error says why."
+            )
     return " ".join(sentences)
 
 
@@ -118,11 +130,18 @@ def _level(score: float, scorer: str) -> str:
     return f"{sign}{number(abs(score), 3)} of {metric_name(scorer)}"
 
 
-def _about(name: str, frame: pd.DataFrame, tests: pd.DataFrame, baseline: str, scorer: str) -> str:
+def row_dicts(frame: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return the rows by name."""
+    rows: Any = frame.to_dict("index")  # the stubs allow any key for a column
+    return {str(name): row for name, row in rows.items()}
+
+
+def _about(
+    name: str, test: Mapping[str, Any], rows: Mapping[str, Mapping[str, Any]], baseline: str, scorer: str
+) -> str:
     """Write the sentence on one challenger."""
-    test: Mapping[str, Any] = tests.loc[name].to_dict()
     difference, p_value = test["difference"], test["p_holm"]
-    cost = _cost(frame.loc[name], frame.loc[baseline])
+    cost = _cost(rows[name], rows[baseline])
     if difference == 0:
         return f"{name} and {baseline} score the same, {cost}."
     much = amount(difference, scorer)
@@ -141,7 +160,7 @@ def _about(name: str, frame: pd.DataFrame, tests: pd.DataFrame, baseline: str, s
     return f"{name} is {much} {side} {baseline}, which may be chance, {p_text(p_value)}, {cost}."
 
 
-def _cost(challenger: pd.Series[Any], baseline: pd.Series[Any]) -> str:
+def _cost(challenger: Mapping[str, float], baseline: Mapping[str, float]) -> str:
     """Compare times: of a fit, and of a prediction."""
     parts = []
     for column, what in (("fit_seconds", "fitting time"), ("ms_per_document", "prediction time")):
