@@ -13,7 +13,7 @@ from ._verdict import amount, metric_name, number, p_text, row_dicts
 
 
 class ComparisonDisplay:
-    """Scores of all runs, an estimator a line, in the style of scikit-learn's displays.
+    r"""Scores of all runs, an estimator a line, in the style of scikit-learn's displays.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class ComparisonDisplay:
     >>> y = ["facture"] * 20 + ["colis"] * 20
     >>> result = compare_models([DummyClassifier(), tfidf_svm()], X, y, cv=4)
     >>> display = ComparisonDisplay.from_result(result, scorer="accuracy")
-    >>> display.ax_.get_xlabel()
-    'accuracy'
+    >>> [label.get_text().split("\n")[0] for label in display.ax_.get_yticklabels()]
+    ['text + tfidf + svm', 'DummyClassifier']
     """
 
     def __init__(self, result: ComparisonResult, scorer: str | None = None) -> None:
@@ -103,7 +103,7 @@ class ComparisonDisplay:
             ax.axvline(base, color="0.6", linestyle="--", linewidth=1, zorder=0)
         ax.set_yticks(range(len(rows)), [self._label(name, row, scorer) for name, row in rows.items()])
         ax.set_ylim(len(rows) - 0.5, -0.5)  # the best on top
-        ax.set_xlabel(metric_name(scorer))
+        ax.set_xlabel(f"{metric_name(scorer)}: runs, and mean ± standard deviation over folds")
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

@@ -75,15 +75,17 @@ def draw_folds(
         At least one fold a seed, none of them empty.
     """
     labels = _labels(y) if classification else None
-    if isinstance(cv, numbers.Integral) and not isinstance(cv, bool):
+    if isinstance(cv, (str, bytes, bool)) or not (
+        isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
+    ):
+        raise TypeError(f"cv must be an int, a splitter or an iterable of (train, test), got {cv!r}.")
+    if isinstance(cv, numbers.Integral):
         splits = _counted(int(cv), n_rows, labels, groups, seeds)
     elif hasattr(cv, "split"):
-        splits = [_by_splitter(cv, X, y, groups, seed) for seed in seeds]
-    elif hasattr(cv, "__iter__") and not isinstance(cv, (str, bytes)):
+        splits = [_by_splitter(cv, X, y, groups, seed, quiet=i > 0) for i, seed in enumerate(seeds)]
+    else:
         fixed = [tuple(np.asarray(part) for part in split) for split in cv]
         splits = [fixed for _ in seeds]  # type: ignore[misc]  # checked below
-    else:
-        raise TypeError(f"cv must be an int, a splitter or an iterable of (train, test), got {cv!r}.")
     splits = [[_checked(split, n_rows, fold) for fold, split in enumerate(of_seed)] for of_seed in splits]
     if len({len(of_seed) for of_seed in splits}) > 1 or not splits[0]:
         raise ValueError(f"cv={cv!r} must give the same number of folds, at least one, for every seed.")
@@ -168,12 +170,15 @@ def _kept_in_training(train: Any, test: Any, alone: npt.NDArray[np.bool_]) -> Sp
     return (np.sort(np.concatenate([train, lone])), test[~alone[test]]) if len(lone) else (train, test)
 
 
-def _by_splitter(cv: Any, X: Any, y: Any, groups: Any, seed: int) -> list[Split]:
-    """Split with a copy of `cv` that has the seed, unless it does not shuffle."""
+def _by_splitter(cv: Any, X: Any, y: Any, groups: Any, seed: int, *, quiet: bool) -> list[Split]:
+    """Split with a copy of `cv` that has the seed, unless it does not shuffle; what it warns of is said once."""
     splitter = copy.deepcopy(cv)
     if hasattr(splitter, "random_state") and getattr(splitter, "shuffle", True):
         splitter.random_state = seed
-    return [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
+    with warnings.catch_warnings():
+        if quiet:
+            warnings.simplefilter("ignore", UserWarning)
+        return [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y, groups)]
 
 
 def _checked(split: Any, n_rows: int, fold: int) -> Split:
@@ -190,6 +195,11 @@ def _checked(split: Any, n_rows: int, fold: int) -> Split:
                 f"The {name} part of fold {fold} must hold positions from 0 to {n_rows - 1}, got {rows[:5]!r}."
             )
         parts.append(rows.astype(np.intp))
+    both = np.intersect1d(*parts)
+    if len(both):
+        raise ValueError(
+            f"Fold {fold} has {len(both)} document(s) in both parts, the first in row {both[0]}."
+        )
     return parts[0], parts[1]
 
 

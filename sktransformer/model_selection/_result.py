@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ._statistics import FloatArray, corrected_t_test, holm, paired_differences, spreads
-from ._verdict import write_verdict
+from ._verdict import p_text, write_verdict
 
 if TYPE_CHECKING:
     from ._display import ComparisonDisplay
@@ -195,6 +195,11 @@ class ComparisonResult:
         for name in ("p_value", *COSTS):
             if frame[name].notna().any():
                 table[_HEADINGS[name]] = [_number(value) for value in frame[name]]
+        if "p (Holm)" in table:
+            table["p (Holm)"] = [
+                "" if np.isnan(p) else p_text(p).removeprefix("p ").removeprefix("= ")
+                for p in frame["p_value"]
+            ]
         if frame["failed"].any():
             table[_HEADINGS["failed"]] = frame["failed"].astype(str)
         return table
