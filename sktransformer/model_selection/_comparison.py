@@ -278,11 +278,12 @@ def _outcomes(
 def _report(outcomes: list[Outcome]) -> None:
     """Raise when nothing came out; warn of failed runs, and of what the estimators warned of, once each."""
     failed = [outcome for outcome in outcomes if outcome.error]
-    if len(failed) == len(outcomes):
+    deciding = next(iter(outcomes[0].scores))
+    if not any(np.isfinite(outcome.scores[deciding]) for outcome in outcomes):
         first = failed[0]
         error = ValueError(
-            f"All {len(outcomes)} runs failed. The first, {first.estimator!r} with seed {first.seed} in fold "
-            f"{first.fold}: {first.error}"
+            f"All {len(outcomes)} runs failed to give a score of {deciding}. The first, {first.estimator!r} with seed "
+            f"{first.seed} in fold {first.fold}: {first.error}"
         )
         error.add_note(first.traceback)
         raise error
