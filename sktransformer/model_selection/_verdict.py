@@ -56,6 +56,8 @@ def p_text(p_value: float) -> str:
     """Return "p = 0.03", or "p < 0.001" where more digits would promise too much."""
     if p_value < 0.001:
         return "p < 0.001"
+    if abs(p_value - SIGNIFICANT) < 0.005:  # two digits would not say on which side it lies
+        return f"p = {p_value:.4f}"
     return f"p = {p_value:.3f}" if p_value < 0.01 else f"p = {p_value:.2f}"
 
 
@@ -166,5 +168,5 @@ def _cost(challenger: Mapping[str, float], baseline: Mapping[str, float]) -> str
     for column, what in (("fit_seconds", "fitting time"), ("ms_per_document", "prediction time")):
         ratio = challenger[column] / baseline[column] if baseline[column] > 0 else math.nan
         if math.isfinite(ratio):
-            parts.append(f"{number(ratio)} times the {what}")
+            parts.append(f"the same {what}" if 0.95 < ratio < 1.05 else f"{number(ratio)} times the {what}")
     return "at " + " and ".join(parts) if parts else "at an unknown cost"
