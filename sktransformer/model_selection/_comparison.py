@@ -70,7 +70,7 @@ def compare_models(
         An int shuffles: stratified folds when one of the estimators is a classifier and `y` has classes, and no group
         torn apart. A splitter is used as it is, but for its `random_state`. Masks and positions may be iterated over.
     scoring : str, callable, or list or dict of them, default=("f1_macro", "accuracy")
-        scikit-learn's scorers: higher is better. The first one ranks and is tested.
+        Scorers as in scikit-learn: higher is better. The first one ranks and is tested.
     n_seeds : int, default=1
         Repetitions. Each has its own seed: folds are drawn anew with it, and every parameter called `random_state`,
         however deep in an estimator, is set to it.

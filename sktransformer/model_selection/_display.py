@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._engine.errors import did_you_mean, optional_import
-from ._result import ComparisonResult
 from ._verdict import amount, metric_name, number, p_text, row_dicts
 
 
@@ -45,14 +44,12 @@ class ComparisonDisplay:
     ['text + tfidf + svm', 'DummyClassifier']
     """
 
-    def __init__(self, result: ComparisonResult, scorer: str | None = None) -> None:
+    def __init__(self, result: Any, scorer: str | None = None) -> None:
         self.result = result
         self.scorer = scorer
 
     @classmethod
-    def from_result(
-        cls, result: ComparisonResult, *, ax: Any = None, scorer: str | None = None
-    ) -> ComparisonDisplay:
+    def from_result(cls, result: Any, *, ax: Any = None, scorer: str | None = None) -> ComparisonDisplay:
         """Make the display of a result, and draw it.
 
         Parameters

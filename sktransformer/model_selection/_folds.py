@@ -195,7 +195,7 @@ def _checked(split: Any, n_rows: int, fold: int) -> Split:
                 f"The {name} part of fold {fold} must hold positions from 0 to {n_rows - 1}, got {rows[:5]!r}."
             )
         parts.append(rows.astype(np.intp))
-    both = np.intersect1d(*parts)
+    both = np.intersect1d(parts[0], parts[1])
     if len(both):
         raise ValueError(
             f"Fold {fold} has {len(both)} document(s) in both parts, the first in row {both[0]}."

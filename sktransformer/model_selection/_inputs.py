@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.pipeline import Pipeline
@@ -15,6 +16,8 @@ from .._engine.compat import n_rows
 from .._engine.errors import did_you_mean
 
 Scorer = Callable[..., float]
+
+ROWS_NAMED = 10
 
 # columns of `runs` and of `frame` beside the scores
 RESERVED = frozenset(
@@ -148,15 +151,18 @@ def as_targets(y: Any) -> Any:
     """Return `y` as an array; a list of lists of different lengths, one tag a word, stays a list."""
     if y is None:
         raise ValueError("y is None; compare_models scores predictions, and needs the right answers.")
+    if isinstance(y, (str, bytes)):
+        raise TypeError(f"y must hold one target a document, got a bare {type(y).__name__}.")
     if hasattr(y, "to_numpy"):
-        return y.to_numpy()
-    if isinstance(y, np.ndarray):
-        return y
-    y = list(y)
-    try:
-        return np.asarray(y)
-    except ValueError:
-        return y
+        y = y.to_numpy()
+    if not isinstance(y, np.ndarray):
+        y = list(y)
+        try:
+            y = np.asarray(y)
+        except ValueError:
+            return y
+    _refuse_missing("y", y)
+    return y
 
 
 def as_column(name: str, values: Any, n: int) -> Any:
@@ -166,7 +172,19 @@ def as_column(name: str, values: Any, n: int) -> Any:
     column = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
     if column.shape != (n,):
         raise ValueError(f"{name} must have one value a document, shape ({n},), got shape {column.shape}.")
+    _refuse_missing(name, column)
     return column
+
+
+def _refuse_missing(name: str, values: Any) -> None:
+    """Name the first rows in which something is missing."""
+    missing = np.asarray(pd.isna(values))
+    rows = np.flatnonzero(missing.reshape(len(missing), -1).any(axis=1)) if missing.size else missing
+    if len(rows):
+        named = ", ".join(map(str, rows[:ROWS_NAMED])) + (", ..." if len(rows) > ROWS_NAMED else "")
+        raise ValueError(
+            f"{name} has {len(rows)} missing value(s), in row(s) {named}; fill them or drop the rows."
+        )
 
 
 def check_lengths(X: Any, y: Any) -> int:

@@ -211,7 +211,8 @@ def seeded_clone(estimator: Any, seed: int) -> Any:
     """Clone, and set every parameter called `random_state`, however deep, to the seed."""
     candidate = clone(estimator)
     names = [name for name in candidate.get_params(deep=True) if name.rpartition("__")[2] == "random_state"]
-    return candidate.set_params(**dict.fromkeys(names, seed))
+    # FrozenEstimator.set_params() without arguments loses its estimator (scikit-learn 1.9)
+    return candidate.set_params(**dict.fromkeys(names, seed)) if names else candidate
 
 
 def fit_routes(name: str, estimator: Any, metadata: Mapping[str, Any]) -> dict[str, str]:

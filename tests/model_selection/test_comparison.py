@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning, FitFailedWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, f1_score, get_scorer, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_validate
@@ -82,6 +83,16 @@ def test_seeded_clone_reaches_nested_parameters():
     candidate = seeded_clone(search, 7)
     assert candidate.estimator[-1].random_state == 7
     assert search.estimator[-1].random_state is None
+
+
+def test_a_frozen_estimator_stays_fitted():
+    frozen = FrozenEstimator(LogisticRegression().fit(X, Y))
+    result = compare_models({"frozen": frozen}, X, Y, cv=3)
+    assert (result.frame["failed"] == 0).all()
+    expected = cross_validate(
+        frozen, X, Y, cv=StratifiedKFold(3, shuffle=True, random_state=0), scoring="accuracy"
+    )
+    assert result.runs["accuracy"].tolist() == expected["test_score"].tolist()
 
 
 def test_the_same_call_gives_the_same_scores_also_in_parallel_threads():
@@ -303,6 +314,10 @@ def test_bad_estimators(models, error, message):
         ({"X": X[:5]}, ValueError, "X has 5 documents and y 60 targets"),
         ({"X": [], "y": []}, ValueError, "at least 2 documents, got 0"),
         ({"y": None}, ValueError, "y is None"),
+        ({"y": ["yes", None, *Y[2:]]}, ValueError, r"y has 1 missing value\(s\), in row\(s\) 1;"),
+        ({"y": np.where(np.arange(60) > 40, np.nan, 1)}, ValueError, r"y has 19 .* 49, 50, \.\.\.;"),
+        ({"y": "yes"}, TypeError, "y must hold one target a document, got a bare str"),
+        ({"groups": [None] * 60}, ValueError, "groups has 60 missing"),
         ({"n_seeds": 0}, ValueError, "n_seeds must be at least 1"),
         ({"n_seeds": 1.5}, TypeError, "n_seeds must be an integer"),
         ({"random_state": -1}, ValueError, "random_state must be at least 0"),
