@@ -92,15 +92,15 @@ class ComparisonDisplay:
         scorer = self._scorer()
         rows = row_dicts(self.result.frame)
         if ax is None:
-            _, ax = pyplot.subplots(figsize=(8, 1.4 + 0.6 * len(rows)), layout="constrained")
+            _, ax = pyplot.subplots(figsize=(8, 1.5 + 0.6 * len(rows)), layout="constrained")
         for place, (name, row) in enumerate(rows.items()):
-            self._draw(ax, place, name, row[scorer], row[f"{scorer}_fold_std"], scorer)
+            self._draw(ax, place, name, row, scorer)
         base = rows[self.result.baseline][scorer]
         if np.isfinite(base):
             ax.axvline(base, color="0.6", linestyle="--", linewidth=1, zorder=0)
         ax.set_yticks(range(len(rows)), [self._label(name, row, scorer) for name, row in rows.items()])
         ax.set_ylim(len(rows) - 0.5, -0.5)  # the best on top
-        ax.set_xlabel(f"{metric_name(scorer)}: runs, and mean ± standard deviation over folds")
+        ax.set_xlabel(f"{metric_name(scorer)}\n(dots: runs; bar: mean ± deviation over folds)")
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
@@ -115,7 +115,7 @@ class ComparisonDisplay:
             )
         return self.scorer
 
-    def _draw(self, ax: Any, place: int, name: str, mean: float, spread: float, scorer: str) -> None:
+    def _draw(self, ax: Any, place: int, name: str, row: Mapping[str, float], scorer: str) -> None:
         """Draw the runs of one estimator as pale dots, and its mean with the spread over folds."""
         runs = self.result.runs
         scores = runs.loc[runs["estimator"] == name, scorer].dropna().to_numpy()
@@ -125,8 +125,16 @@ class ComparisonDisplay:
         # dots that would hide each other are spread over the height of the line, always in the same way
         heights = place + 0.16 * np.sin(2.4 * np.arange(len(scores)))
         ax.scatter(scores, heights, s=18, color=color, alpha=0.35, linewidths=0, zorder=2)
+        spread = row[f"{scorer}_fold_std"]
         ax.errorbar(
-            mean, place, xerr=None if np.isnan(spread) else spread, fmt="o", color=color, capsize=3, zorder=3
+            row[scorer],
+            place,
+            xerr=None if np.isnan(spread) else spread,
+            fmt="o",
+            color=color,
+            markerfacecolor="white" if row["failed"] else color,  # hollow: a mean over other runs
+            capsize=3,
+            zorder=3,
         )
 
     def _label(self, name: str, row: Mapping[str, float], scorer: str) -> str:
@@ -134,7 +142,7 @@ class ComparisonDisplay:
         below = []
         if row["failed"]:
             below.append(f"{int(row['failed'])} run(s) failed")
-        elif name == self.result.baseline:
+        if name == self.result.baseline:
             below.append("baseline")
         elif scorer == self.result.scoring[0] and np.isfinite(row["p_value"]):
             sign = "+" if row["difference"] >= 0 else "−"

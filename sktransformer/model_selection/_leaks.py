@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -68,17 +69,18 @@ def duplicate_groups(X: Any) -> IntArray | None:
     """
     if issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biufc"):
         return None
-    seen: dict[tuple[str, ...], int] = {}
+    seen: dict[bytes, int] = {}
     numbers = [seen.setdefault(key, i) if (key := _key(row)) else i for i, row in enumerate(rows_of(X))]
     groups = np.array(numbers, dtype=np.int64)
     return None if (groups == np.arange(len(groups))).all() else groups
 
 
-def _key(row: Sequence[Any]) -> tuple[str, ...]:
-    """What two copies share; empty for a row without text."""
+def _key(row: Sequence[Any]) -> bytes:
+    """What two copies share, and no others; empty for a row without text. A digest: texts may fill the memory."""
     if not any(isinstance(cell, str) and cell.strip() for cell in row):
-        return ()
-    return tuple(" ".join(cell.casefold().split()) if isinstance(cell, str) else repr(cell) for cell in row)
+        return b""
+    cells = [" ".join(cell.casefold().split()) if isinstance(cell, str) else repr(cell) for cell in row]
+    return hashlib.blake2b(repr(cells).encode(), digest_size=16).digest()
 
 
 def merge_groups(copies: IntArray, groups: IntArray | None) -> IntArray:

@@ -184,11 +184,9 @@ class Watched:
         if name == "fitted":  # asked for before __init__, by copy
             raise AttributeError(name)
         value = getattr(self.fitted, name)
-        return self._watch(value) if name in RESPONSES else value
+        return self._watch(name, value) if name in RESPONSES else value
 
-    def _watch(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        name = method.__name__
-
+    def _watch(self, name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(method)  # scorers look at its name
         def answer(X: Any, *args: Any, **kwargs: Any) -> Any:
             if args or kwargs:

@@ -50,6 +50,10 @@ def test_no_copies(X):
     assert duplicate_groups(X) is None
 
 
+def test_strange_texts_are_compared_too():
+    assert duplicate_groups(["\ud800 a", "\x00", "\ud800  A", "\u200b"]).tolist() == [0, 1, 0, 3]
+
+
 def test_groups_join_through_copies():
     # 0 and 1 are copies; 1 and 2 are in one thread; 2 and 3 are copies; 4 stands alone
     merged = merge_groups(np.array([0, 0, 2, 2, 4]), np.array([10, 5, 5, 7, 9]))
