@@ -13,6 +13,16 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .baselines import tfidf_svm
     from .datasets import load_french_emails
     from .email import EmailCleaner
+    from .ensemble import (
+        RejectOption,
+        RiskCoverageDisplay,
+        SeedEnsemble,
+        WeightedSoftVote,
+        error_correlation,
+        error_correlation_from_predictions,
+        risk_coverage_curve,
+        soft_vote,
+    )
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .testing import check_text_estimator
@@ -20,22 +30,38 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
 # Public name -> the room it lives in. A new name goes here, into `__all__` and into the block above, sorted.
 _ROOMS = {
     "EmailCleaner": "email",
+    "RejectOption": "ensemble",
+    "RiskCoverageDisplay": "ensemble",
+    "SeedEnsemble": "ensemble",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
+    "WeightedSoftVote": "ensemble",
     "check_text_estimator": "testing",
+    "error_correlation": "ensemble",
+    "error_correlation_from_predictions": "ensemble",
     "load_french_emails": "datasets",
+    "risk_coverage_curve": "ensemble",
+    "soft_vote": "ensemble",
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
-_DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "tasks", "testing"})
+_DOORS = frozenset({"baselines", "datasets", "email", "ensemble", "exceptions", "tasks", "testing"})
 
 __all__ = [
     "EmailCleaner",
+    "RejectOption",
+    "RiskCoverageDisplay",
+    "SeedEnsemble",
     "TransformerClassifier",
     "TransformerEmbedder",
+    "WeightedSoftVote",
     "__version__",
     "check_text_estimator",
+    "error_correlation",
+    "error_correlation_from_predictions",
     "load_french_emails",
+    "risk_coverage_curve",
+    "soft_vote",
     "tfidf_svm",
 ]
 
