@@ -93,7 +93,7 @@ class Judge:
         self.bar = self._constant(y[parts[0]]) if self.tells else -np.inf
 
     def _constant(self, training: npt.NDArray[Any]) -> float:
-        dummy = DummyClassifier(strategy="prior") if self.classifier else DummyRegressor()
+        dummy = DummyClassifier(strategy="most_frequent") if self.classifier else DummyRegressor()
         try:
             # it looks at no row, and scikit-learn's dummies ask for none that are numbers
             score = float(

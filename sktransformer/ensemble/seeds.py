@@ -43,7 +43,7 @@ class SeedEnsemble(MetaEstimatorMixin, BaseEstimator):
     n_seeds : int, default=5
         Runs.
     scoring : str, callable or None, default=None
-        Scorer of the held-out part, as in scikit-learn; None is macro-averaged F1 for classifiers and R² for regressors.
+        Scorer of the held-out part, as in scikit-learn; None is macro-averaged F1 for classifiers, R² for regressors.
     validation_fraction : float, default=0.1
         Share of the rows that is held out, the same for all runs; of each class at least one row, and never its last.
     on_collapse : {"drop", "retrain", "keep"}, default="drop"
@@ -271,7 +271,8 @@ class SeedEnsemble(MetaEstimatorMixin, BaseEstimator):
     # -- helpers ----------------------------------------------------------------------------------------------------
 
     def _validate(self) -> None:
-        if not (is_classifier(self.estimator) or is_regressor(self.estimator)):
+        known = hasattr(self.estimator, "__sklearn_tags__")
+        if not known or not (is_classifier(self.estimator) or is_regressor(self.estimator)):
             raise TypeError(
                 f"estimator must be a classifier or a regressor, got {type(self.estimator).__name__} "
                 f"({self.estimator!r:.60})."

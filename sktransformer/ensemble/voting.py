@@ -85,11 +85,11 @@ def soft_vote(
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> pairs = [("bayes", GaussianNB()), ("tree", DecisionTreeClassifier(max_depth=3, random_state=0))]
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> pairs = [("bayes", GaussianNB()), ("neighbours", KNeighborsClassifier(15))]
     >>> vote = soft_vote(pairs, weights="fit").fit(*load_iris(return_X_y=True))
-    >>> vote.weights_.round(2)
-    array([0.95, 0.05])
+    >>> vote.weights_.round(1)
+    array([0.3, 0.7])
     """
     if isinstance(models, (str, os.PathLike)) or not isinstance(models, Sequence) or len(models) < 2:
         raise ValueError(f"models must be a list of two models or more, got {models!r:.80}.")

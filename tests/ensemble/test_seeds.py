@@ -1,0 +1,430 @@
+"""SeedEnsemble: members, their scores, and runs that collapse."""
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+from sklearn.base import clone, is_classifier, is_regressor
+from sklearn.datasets import make_regression
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import f1_score, r2_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+from sktransformer.ensemble import SeedEnsemble
+
+from .conftest import Moody
+
+FOREST = RandomForestClassifier(5)
+COLUMNS = ["member", "seed", "score", "collapsed", "reason", "seconds", "kept"]
+
+
+def healthy(**parameters):
+    """An ensemble whose members never collapse."""
+    return SeedEnsemble(Moody(every=10**12), **{"n_seeds": 3, "random_state": 0, **parameters})
+
+
+def moody(mood="constant", every=2, **parameters):
+    return SeedEnsemble(Moody(every=every, mood=mood), **{"n_seeds": 6, "random_state": 0, **parameters})
+
+
+def held_out_rows(ensemble, X):
+    """Which rows the first member was not fitted on."""
+    seen = {row.tobytes() for row in ensemble.estimators_[0].rows_}
+    return np.array([row.tobytes() not in seen for row in X])
+
+
+def test_probabilities_are_the_mean_of_members_with_different_seeds(numbers):
+    X, y = numbers
+    ensemble = healthy().fit(X, y)
+    seeds = [member.random_state for member in ensemble.estimators_]
+    assert len(set(seeds)) == 3
+    assert ensemble.seed_results_["seed"].tolist() == seeds
+    mean = sum(member.predict_proba(X) for member in ensemble.estimators_) / 3
+    np.testing.assert_allclose(ensemble.predict_proba(X), mean, rtol=1e-12)
+    assert ensemble.predict(X).tolist() == ensemble.classes_[mean.argmax(axis=1)].tolist()
+    assert ensemble.classes_.tolist() == ["facture", "livraison", "panne"]
+    assert ensemble.score(X, y) == np.mean(ensemble.predict(X) == y) > 0.7
+
+
+def test_scores_are_those_of_one_held_out_part(numbers):
+    X, y = numbers
+    ensemble = healthy(validation_fraction=0.2).fit(X, y)
+    held = held_out_rows(ensemble, X)
+    counts = pd.Series(y).value_counts()
+    assert pd.Series(y[held]).value_counts().to_dict() == {c: round(0.2 * n) for c, n in counts.items()}
+    for member in ensemble.estimators_:  # the same part for all
+        np.testing.assert_array_equal(member.rows_, X[~held])
+    expected = [f1_score(y[held], m.predict(X[held]), average="macro") for m in ensemble.estimators_]
+    np.testing.assert_allclose(ensemble.validation_scores_, expected, rtol=1e-12)
+    assert ensemble.validation_mean_ == pytest.approx(np.mean(expected), rel=1e-12)
+    assert ensemble.validation_std_ == pytest.approx(np.std(expected, ddof=1), rel=1e-12)
+    results = ensemble.seed_results_
+    assert list(results.columns) == COLUMNS
+    assert results["score"].tolist() == ensemble.validation_scores_.tolist()
+    assert results["kept"].all()
+    assert not results["collapsed"].any()
+    assert (results["seconds"] > 0).all()
+
+
+@pytest.mark.parametrize(
+    "scoring", ["accuracy", "neg_log_loss", lambda estimator, X, y: 0.125 * (estimator.predict(X) == y).sum()]
+)
+def test_any_scorer(numbers, scoring):
+    X, y = numbers
+    ensemble = healthy(n_seeds=1, scoring=scoring).fit(X, y)
+    held = held_out_rows(ensemble, X)
+    member = ensemble.estimators_[0]
+    right = {
+        "accuracy": np.mean(member.predict(X[held]) == y[held]),
+        "neg_log_loss": np.log(
+            member.predict_proba(X[held])[np.arange(held.sum()), np.unique(y, return_inverse=True)[1][held]]
+        ).mean(),
+    }
+    expected = right[scoring] if isinstance(scoring, str) else 0.125 * right["accuracy"] * held.sum()
+    assert ensemble.validation_scores_[0] == pytest.approx(expected, rel=1e-9)
+    assert ensemble.validation_std_ == 0.0
+
+
+def test_every_nested_seed_is_set(numbers):
+    pipe = make_pipeline(StandardScaler(), GridSearchCV(FOREST, {"max_depth": [2, 4]}, cv=2))
+    ensemble = SeedEnsemble(pipe, n_seeds=2, random_state=3).fit(*numbers)
+    for member, seed in zip(ensemble.estimators_, ensemble.seed_results_["seed"], strict=True):
+        assert member.get_params()["gridsearchcv__estimator__random_state"] == seed
+        assert member[-1].best_estimator_.random_state == seed
+    assert pipe.get_params()["gridsearchcv__estimator__random_state"] is None
+
+
+def test_same_state_same_members_and_the_global_generator_is_left_alone(numbers):
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    one, two = (healthy().fit(*numbers).predict_proba(numbers[0]) for _ in range(2))
+    np.testing.assert_array_equal(one, two)
+    other = healthy(random_state=1).fit(*numbers).predict_proba(numbers[0])
+    assert not np.array_equal(one, other)
+    drawn = {tuple(healthy(random_state=None).fit(*numbers).seed_results_["seed"]) for _ in range(2)}
+    assert len(drawn) == 2
+    np.testing.assert_array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+    state = np.random.RandomState(5)
+    drawn = {tuple(healthy(random_state=state).fit(*numbers).seed_results_["seed"]) for _ in range(2)}
+    assert len(drawn) == 2
+
+
+def test_in_parallel_as_in_a_row(numbers):
+    X, y = numbers
+    alone = SeedEnsemble(FOREST, 3, random_state=0).fit(X, y)
+    together = SeedEnsemble(FOREST, 3, random_state=0, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(alone.predict_proba(X), together.predict_proba(X))
+    drop = ["seconds"]
+    pd.testing.assert_frame_equal(
+        alone.seed_results_.drop(columns=drop), together.seed_results_.drop(columns=drop)
+    )
+
+
+# -- runs that collapse ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mood", "reason"),
+    [
+        ("constant", "predicts facture alone"),
+        ("nan", "probabilities are not finite"),
+        ("loss", "the loss was not finite"),
+    ],
+)
+def test_collapsed_runs_are_dropped_and_reported_once(numbers, mood, reason):
+    X, y = numbers
+    with pytest.warns(ConvergenceWarning) as record:
+        ensemble = moody(mood).fit(X, y)
+    results = ensemble.seed_results_
+    bad = results["seed"] % 2 == 0
+    assert 0 < bad.sum() < 6
+    assert (results["collapsed"] == bad).all()
+    assert (results["kept"] == ~bad).all()
+    assert set(results.loc[bad, "reason"]) == {reason}
+    assert [m.seed_ for m in ensemble.estimators_] == results.loc[~bad, "seed"].tolist()
+    assert len(ensemble.validation_scores_) == len(ensemble.estimators_)
+    assert len(record) == 1
+    message = str(record[0].message)
+    assert message.startswith(f"{bad.sum()} of 6 runs collapsed and were left out: seed ")
+    assert all(f"seed {seed} ({reason})" in message for seed in results.loc[bad, "seed"])
+    assert "lower learning_rate" in message
+    assert record[0].filename == __file__
+
+
+def test_no_better_than_a_constant_is_a_collapse(numbers):
+    with pytest.warns(ConvergenceWarning, match=r"is not above 0\.2\d\d, that of a constant prediction"):
+        ensemble = moody("wrong").fit(*numbers)
+    results = ensemble.seed_results_
+    assert results["collapsed"].tolist() == (results["seed"] % 2 == 0).tolist()
+    assert (results.loc[results["collapsed"], "score"] < 0.25).all()
+
+
+def test_a_run_is_tried_again_with_another_seed(numbers):
+    with pytest.warns(ConvergenceWarning, match="tried again with another seed"):
+        ensemble = moody(on_collapse="retrain", max_retrain=20).fit(*numbers)
+    results = ensemble.seed_results_
+    assert len(ensemble.estimators_) == 6
+    assert results["seed"].is_unique
+    assert sorted(results.loc[results["kept"], "member"]) == list(range(6))
+    first = moody(on_collapse="keep")
+    with pytest.warns(ConvergenceWarning):
+        first.fit(*numbers)
+    assert results["seed"][:6].tolist() == first.seed_results_["seed"].tolist()
+    assert all(member.seed_ % 2 for member in ensemble.estimators_)
+
+
+def test_trying_again_ends(numbers):
+    with pytest.warns(ConvergenceWarning):
+        ensemble = moody(on_collapse="retrain", max_retrain=1).fit(*numbers)
+    results = ensemble.seed_results_
+    first = (results["seed"][:6] % 2 == 0).sum()
+    assert len(results) == 6 + first
+    assert len(ensemble.estimators_) == results["kept"].sum() == (results["seed"] % 2 == 1).sum()
+
+
+def test_collapsed_runs_may_be_kept_unless_not_finite(numbers):
+    with pytest.warns(ConvergenceWarning, match="were kept"):
+        assert len(moody(on_collapse="keep").fit(*numbers).estimators_) == 6
+    with pytest.warns(ConvergenceWarning):
+        ensemble = moody("nan", on_collapse="keep").fit(*numbers)
+    assert 0 < len(ensemble.estimators_) < 6
+    assert np.isfinite(ensemble.predict_proba(numbers[0])).all()
+
+
+@pytest.mark.parametrize("on_collapse", ["drop", "retrain"])
+def test_when_all_collapse(numbers, on_collapse):
+    ensemble = moody(every=1, n_seeds=2, on_collapse=on_collapse)
+    count = {"drop": 2, "retrain": 6}[on_collapse]
+    with pytest.raises(
+        RuntimeError, match=rf"all {count} runs collapsed.*predicts facture.*lower learning_rate"
+    ):
+        ensemble.fit(*numbers)
+    with pytest.raises(NotFittedError):
+        ensemble.predict(numbers[0])
+
+
+def test_a_failed_fit_leaves_the_fitted_ensemble_as_it_was(numbers):
+    ensemble = healthy().fit(*numbers)
+    before = ensemble.predict_proba(numbers[0])
+    ensemble.set_params(estimator__every=1)
+    with pytest.raises(RuntimeError, match="all 3 runs collapsed"):
+        ensemble.fit(*numbers)
+    np.testing.assert_array_equal(ensemble.predict_proba(numbers[0]), before)
+
+
+def test_other_errors_of_a_member_are_not_hidden(numbers):
+    with pytest.raises(ValueError, match="n_estimators"):
+        SeedEnsemble(RandomForestClassifier(-1), 2).fit(*numbers)
+
+
+# -- what is kept --------------------------------------------------------------------------------------------------
+
+
+def test_only_the_best_is_kept(numbers):
+    X, y = numbers
+    every, best = (
+        healthy(n_seeds=5, validation_fraction=0.3, keep=keep).fit(X, y) for keep in ("all", "best")
+    )
+    scores = every.validation_scores_
+    assert len(set(scores)) > 1
+    np.testing.assert_array_equal(best.validation_scores_, scores)
+    assert best.seed_results_["kept"].sum() == 1
+    assert best.seed_results_["kept"].idxmax() == scores.argmax()
+    (member,) = best.estimators_
+    np.testing.assert_array_equal(
+        member.predict_proba(X), every.estimators_[scores.argmax()].predict_proba(X)
+    )
+
+
+def test_members_may_be_fitted_again_on_all_rows(numbers):
+    X, y = numbers
+    part, whole = healthy().fit(X, y), healthy(refit=True).fit(X, y)
+    assert [len(member.rows_) for member in part.estimators_] == [180] * 3
+    assert [len(member.rows_) for member in whole.estimators_] == [200] * 3
+    assert [m.seed_ for m in whole.estimators_] == [m.seed_ for m in part.estimators_]
+    np.testing.assert_array_equal(part.validation_scores_, whole.validation_scores_)
+
+
+# -- case C2: a class with a single member ---------------------------------------------------------------------------
+
+
+def test_a_single_member_stays_in_training():
+    X = np.r_[np.zeros((8, 2)), np.ones((8, 2)), [[5.0, -5.0]]] + np.random.default_rng(0).normal(
+        0, 0.1, (17, 2)
+    )
+    y = ["facture"] * 8 + ["livraison"] * 8 + ["juridique"]
+    with pytest.warns(UserWarning, match="single member") as record:
+        ensemble = healthy().fit(X, y)
+    assert [str(one.message) for one in record] == [
+        "1 class(es) with a single member stay out of validation: juridique."
+    ]
+    assert ensemble.classes_.tolist() == ["facture", "juridique", "livraison"]
+    assert not held_out_rows(ensemble, X)[-1]
+    assert held_out_rows(ensemble, X).sum() == 2
+    assert ensemble.predict(X).tolist() == y
+
+
+def test_single_members_alone():
+    with pytest.raises(ValueError, match="every class has a single member: a, b; pass more documents"):
+        healthy().fit([[0.0], [1.0]], ["a", "b"])
+
+
+def test_a_held_out_part_of_one_class_tells_no_collapse():
+    X = np.r_[np.zeros((9, 1)), [[9.0]]]
+    with pytest.warns(UserWarning, match="single member"):
+        ensemble = healthy().fit(X, ["a"] * 9 + ["b"])
+    assert not ensemble.seed_results_["collapsed"].any()
+
+
+# -- weights, classes, kinds -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("piped", [False, True])
+def test_weights_reach_the_members(numbers, piped):
+    X, y = numbers
+    weights = np.linspace(0, 2, len(y))
+    member = make_pipeline(StandardScaler(), Moody(every=10**12)) if piped else Moody(every=10**12)
+    ensemble = SeedEnsemble(member, 2, random_state=0).fit(X, y, sample_weight=weights)
+    plain = SeedEnsemble(member, 2, random_state=0).fit(X, y)
+    inner = [m[-1] if piped else m for m in ensemble.estimators_]
+    held = held_out_rows(healthy(n_seeds=2).fit(X, y), X)
+    for one in inner:
+        np.testing.assert_array_equal(one.weights_, weights[~held])
+    assert not np.allclose(ensemble.predict_proba(X), plain.predict_proba(X))
+
+
+def test_weights_an_estimator_does_not_take(numbers):
+    with pytest.raises(TypeError, match="fit of Weightless takes none; leave it out, or use class_weight"):
+        SeedEnsemble(Weightless(), 2).fit(*numbers, sample_weight=np.ones(200))
+
+
+class Weightless(DecisionTreeClassifier):
+    def fit(self, X, y):
+        return super().fit(X, y)
+
+
+def test_classifiers_without_probabilities_vote(numbers):
+    X, y = numbers
+    ensemble = SeedEnsemble(SGDClassifier(max_iter=5, tol=None), 5, random_state=0)
+    assert not hasattr(ensemble, "predict_proba")
+    ensemble.fit(X, y)
+    votes = np.stack([member.predict(X) for member in ensemble.estimators_])
+    expected = [max(ensemble.classes_, key=lambda c, v=column: (v == c).sum()) for column in votes.T]
+    assert ensemble.predict(X).tolist() == expected
+    assert not hasattr(ensemble, "predict_proba")
+    assert len({tuple(row) for row in votes}) > 1
+
+
+def test_regressors_are_averaged():
+    X, y = make_regression(120, 4, random_state=0)
+    ensemble = SeedEnsemble(RandomForestRegressor(5), 3, validation_fraction=0.25, random_state=0).fit(X, y)
+    assert is_regressor(ensemble)
+    assert not is_classifier(ensemble)
+    np.testing.assert_allclose(
+        ensemble.predict(X), np.mean([m.predict(X) for m in ensemble.estimators_], axis=0)
+    )
+    assert ensemble.score(X, y) == r2_score(y, ensemble.predict(X)) > 0.8
+    assert (ensemble.validation_scores_ > 0.2).all()
+    assert not hasattr(ensemble, "classes_")
+    assert not hasattr(ensemble, "predict_proba")
+    stump = RandomForestRegressor(2, min_samples_leaf=119)  # one leaf: the mean
+    with pytest.raises(RuntimeError, match=r"all 2 runs collapsed.*predicts -?\d+\.\d+ alone"):
+        SeedEnsemble(stump, 2, random_state=0).fit(X, y)
+
+
+# -- life inside scikit-learn ----------------------------------------------------------------------------------------
+
+
+def test_clone_and_parameters():
+    ensemble = SeedEnsemble(FOREST, 7, scoring="accuracy", on_collapse="retrain", keep="best", refit=True)
+    copy = clone(ensemble)
+    for name, value in ensemble.get_params(deep=False).items():
+        assert copy.get_params()[name] == value or name == "estimator"
+    copy.set_params(estimator__n_estimators=3)
+    assert (copy.estimator.n_estimators, FOREST.n_estimators) == (3, 5)
+    assert "RandomForestClassifier" in ensemble._repr_html_()
+
+
+def test_cross_validation_is_stratified_and_runs_in_a_pipeline(numbers):
+    X, y = numbers
+    assert is_classifier(SeedEnsemble(FOREST))
+    pipe = make_pipeline(StandardScaler(), healthy())
+    scores = cross_val_score(pipe, X, y, cv=3, error_score="raise")
+    assert scores.shape == (3,)
+    assert scores.min() > 0.6
+    search = GridSearchCV(healthy(), {"n_seeds": [1, 2]}, cv=2, error_score="raise").fit(X, y)
+    assert len(search.best_estimator_.estimators_) == search.best_params_["n_seeds"]
+
+
+def test_joblib_round_trip(numbers, tmp_path):
+    ensemble = SeedEnsemble(FOREST, 2, random_state=0).fit(*numbers)
+    joblib.dump(ensemble, tmp_path / "ensemble.joblib")
+    again = joblib.load(tmp_path / "ensemble.joblib")
+    np.testing.assert_array_equal(again.predict_proba(numbers[0]), ensemble.predict_proba(numbers[0]))
+    pd.testing.assert_frame_equal(again.seed_results_, ensemble.seed_results_)
+
+
+def test_rows_are_taken_by_position_and_left_alone(numbers):
+    X, y = numbers
+    expected = SeedEnsemble(FOREST, 2, random_state=0).fit(X, y).predict_proba(X)
+    index = np.random.default_rng(0).permutation(len(y)) // 2
+    frame, series = pd.DataFrame(X, index=index, columns=list("abcdef")), pd.Series(y, index=index[::-1])
+    copies = frame.copy(), series.copy()
+    ensemble = SeedEnsemble(FOREST, 2, random_state=0).fit(frame, series)
+    np.testing.assert_array_equal(ensemble.predict_proba(frame), expected)
+    pd.testing.assert_frame_equal(frame, copies[0])
+    pd.testing.assert_series_equal(series, copies[1])
+    assert ensemble.n_features_in_ == 6
+    assert ensemble.feature_names_in_.tolist() == list("abcdef")
+    sparse = SeedEnsemble(LogisticRegression(), 2, random_state=0).fit(csr_array(X), y)
+    assert sparse.predict(csr_array(X)).shape == y.shape
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"n_seeds": 0}, ValueError, "n_seeds must be at least 1, got 0"),
+        ({"n_seeds": 2.0}, TypeError, "n_seeds must be an integer, got float"),
+        ({"max_retrain": -1}, ValueError, "max_retrain must be at least 0"),
+        ({"validation_fraction": 1.0}, ValueError, "validation_fraction must be above 0 and below 1"),
+        ({"on_collapse": "dorp"}, ValueError, "on_collapse='dorp' is not known; .* Did you mean 'drop'"),
+        ({"keep": "first"}, ValueError, "keep='first' is not known"),
+        ({"refit": 1}, TypeError, "refit must be True or False"),
+        ({"scoring": "f1_makro"}, ValueError, "Did you mean 'f1_macro'"),
+        ({"scoring": 3}, TypeError, "scoring must be a scorer's name or a callable, got int"),
+        ({"random_state": "0"}, ValueError, "random_state must be None, an int"),
+        ({"random_state": -1}, ValueError, r"random_state must lie in \[0, 2\*\*32\)"),
+        ({"estimator": GaussianNB()}, ValueError, "GaussianNB has no parameter random_state"),
+        ({"estimator": StandardScaler()}, TypeError, "classifier or a regressor, got StandardScaler"),
+        ({"estimator": 3}, TypeError, "classifier or a regressor, got int"),
+        ({"scoring": "roc_auc"}, ValueError, "scoring='roc_auc' can't be computed on the 20 rows held out"),
+        ({"scoring": lambda *_: np.nan}, ValueError, "it is nan; raise validation_fraction"),
+    ],
+)
+def test_parameters_are_checked(numbers, parameters, error, message):
+    with pytest.raises(error, match=message):
+        SeedEnsemble(**{"estimator": Moody(every=10**12), "random_state": 0, **parameters}).fit(*numbers)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "error", "message"),
+    [
+        ("facture", ["a"], TypeError, "bare str"),
+        ([[0.0], [1.0]], None, ValueError, "requires y"),
+        ([[0.0], [1.0]], ["a"], ValueError, "inconsistent"),
+        ([[0.0], [1.0]], ["a", "a"], ValueError, "only one class: 'a'"),
+        ([[0.0], [1.0], [2.0]], ["a", None, "b"], ValueError, r"1 missing value\(s\), in row\(s\) 1"),
+        ([[0.0], [1.0]], [0.5, 1.25], ValueError, "continuous"),
+        ([[0.0], [1.0]], [[0, 1], [1, 0]], ValueError, "1d array"),
+        ([], [], ValueError, r"0 sample\(s\)"),
+    ],
+)
+def test_data_is_checked(X, y, error, message):
+    with pytest.raises(error, match=message):
+        healthy().fit(X, y)
