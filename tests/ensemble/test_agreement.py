@@ -47,7 +47,7 @@ def test_without_errors_nothing_is_defined():
 
 
 def test_every_pair_has_a_row(numbers):
-    X, y = numbers
+    _, y = numbers
     table = error_correlation_from_predictions(y, dict.fromkeys("abcd", y))
     assert table[["first", "second"]].agg("".join, axis=1).tolist() == ["ab", "ac", "ad", "bc", "bd", "cd"]
 
