@@ -192,7 +192,7 @@ class RiskCoverageDisplay:
             ylim=(-0.02 * (top or 1), 1.08 * (top or 1)),
         )
         if self.line_.get_label() and not str(self.line_.get_label()).startswith("_"):
-            ax.legend(loc="upper left")
+            ax.legend(loc="best")
         return self
 
     @classmethod
