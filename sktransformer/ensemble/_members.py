@@ -127,11 +127,17 @@ def _predict_fold(
 
 def copy_columns(meta: Any, fitted: Any) -> None:
     """Give a meta-estimator `n_features_in_` and `feature_names_in_` of the estimator inside, where it has them."""
-    for name in ("n_features_in_", "feature_names_in_"):
-        if hasattr(fitted, name):
-            setattr(meta, name, getattr(fitted, name))
-        elif hasattr(meta, name):
-            delattr(meta, name)
+    meta.__dict__.pop("n_features_in_", None)
+    if hasattr(fitted, "n_features_in_"):
+        meta.n_features_in_ = fitted.n_features_in_
+    copy_names(meta, fitted)
+
+
+def copy_names(meta: Any, fitted: Any) -> None:
+    """Give a meta-estimator `feature_names_in_` of the estimator inside, where it has them."""
+    meta.__dict__.pop("feature_names_in_", None)
+    if hasattr(fitted, "feature_names_in_"):
+        meta.feature_names_in_ = fitted.feature_names_in_
 
 
 def needs_probabilities(meta: Any, estimator: Any, name: str = "estimator") -> None:

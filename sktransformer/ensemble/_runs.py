@@ -161,6 +161,11 @@ def train_run(
     start = time.perf_counter()
     try:
         fitted = fit_clone(seeded_clone(estimator, seed), X, y, weights, training)
+    except (TypeError, ValueError) as error:
+        error.add_note(
+            "Rows are counted among those that the run was fitted on, which leaves out the held-out part."
+        )
+        raise
     except NonFiniteLossError:
         return Run(seed, np.nan, "the loss was not finite", time.perf_counter() - start, None)
     seconds = time.perf_counter() - start

@@ -71,9 +71,10 @@ class RejectOption(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     Notes
     -----
-    `predict` returns objects when the reject label is of another kind than the labels, as None is. With a text for
-    texts, or a number for numbers, scikit-learn's metrics count a rejected document as an error; `score` looks at the
-    answered ones alone, so that it rises with the threshold and is no measure to choose a threshold by.
+    `predict` returns objects when the reject label is of another kind than the labels, as None is, and scikit-learn's
+    metrics refuse them. With a text for texts, or a number for numbers, they count a rejected document as an error.
+    `score` looks at the answered ones alone, so that it rises with the threshold and is no measure to choose a
+    threshold by.
 
     A target is met on the held-out documents. It is an estimate for new ones, not a promise: with few documents leave a
     margin. A calibrated classifier (``CalibratedClassifierCV(method="temperature")``) makes the threshold readable as a
@@ -119,7 +120,7 @@ class RejectOption(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose the threshold on held-out folds, then fit the classifier on everything.
+        """Fit the classifier on everything, and choose the threshold on held-out folds.
 
         Parameters
         ----------
@@ -149,6 +150,8 @@ class RejectOption(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.reject_label is not None and self.reject_label in classes.tolist():
             raise ValueError(f"reject_label={self.reject_label!r} is one of the classes; choose another.")
         weights = as_weights(sample_weight, len(values))
+        # First on everything: what is wrong with a document is then told by its place in X, not in a fold.
+        fitted = fit_clone(self.estimator, X, values, weights)
         points, place = None, 0
         if self.threshold is None:
             (probability,), rows = out_of_fold(
@@ -161,7 +164,6 @@ class RejectOption(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 )
             )
             place = self._choose(points)
-        fitted = fit_clone(self.estimator, X, values, weights)
         for name in ("coverage_", "risk_", "risk_coverage_"):
             self.__dict__.pop(name, None)
         if points is None:

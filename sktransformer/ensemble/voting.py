@@ -11,12 +11,15 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import VotingClassifier
+from sklearn.preprocessing import LabelEncoder
+from sklearn.utils import Bunch
+from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.errors import did_you_mean
 from .._engine.validation import check_number
 from ._inputs import as_labels, as_rows, as_weights
-from ._members import Floats, folds, needs_probabilities, out_of_fold
+from ._members import Floats, copy_names, fit_clone, folds, needs_probabilities, out_of_fold
 from ._pool import likelihoods, losses, pool_weights
 
 __all__ = ["WeightedSoftVote", "soft_vote"]
@@ -116,7 +119,7 @@ class WeightedSoftVote(VotingClassifier):
 
     Each member predicts folds that it was not fitted on. The weights, not negative and with a sum of 1, are those whose
     weighted mean of probabilities has the smallest log loss there: a linear opinion pool [1]_ fitted by stacking [2]_.
-    Then the members are fitted on everything.
+    The members that vote are fitted on everything.
 
     Parameters
     ----------
@@ -196,7 +199,7 @@ class WeightedSoftVote(VotingClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn the weights on held-out folds, then fit the members on everything.
+        """Fit the members on everything, and learn the weights on held-out folds.
 
         Parameters
         ----------
@@ -220,24 +223,48 @@ class WeightedSoftVote(VotingClassifier):
             For labels of a single class, unequal lengths, or classes with a single member each.
         """
         X = as_rows(X)
-        _, index, values = as_labels(X, y)
+        classes, index, values = as_labels(X, y)
         row_weights = as_weights(sample_weight, len(values))
-        names = [name for name, member in self.estimators if member != "drop"]
-        members = [member for _, member in self.estimators if member != "drop"]
-        for name, member in zip(names, members, strict=True):
-            needs_probabilities(self, member, name)
+        names, members = self._active()
         parts = folds(self.cv, X, index)
+        # The members first: what is wrong with a document is then told by its place in X, not in a fold. And not by
+        # the parent's `fit`, which hands no weights to pipelines.
+        fitted = Parallel(n_jobs=self.n_jobs)(
+            delayed(fit_clone)(one, X, index, row_weights) for one in members
+        )
         probabilities, rows = out_of_fold(members, X, index, row_weights, parts, self.n_jobs)
         likelihood = likelihoods(probabilities, index[rows])
         among = None if row_weights is None else row_weights[rows]
         weights = pool_weights(likelihood, among)
         table = np.column_stack([likelihood, likelihood.mean(axis=1), likelihood @ weights])
-        super().fit(X, values, **({} if sample_weight is None else {"sample_weight": row_weights}))
+        self.le_, self.classes_ = LabelEncoder().fit(values), classes
+        self.estimators_ = fitted
+        placed = iter(fitted)
+        self.named_estimators_ = Bunch(
+            **{name: one if one == "drop" else next(placed) for name, one in self.estimators}
+        )
+        copy_names(self, fitted[0])
         self.weights_ = weights
         self.held_out_log_loss_ = pd.Series(
             losses(table, among), index=[*names, "equal weights", "fitted weights"], name="log loss"
         )
         return self
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Return the label with the highest weighted mean of probabilities.
+
+        Parameters
+        ----------
+        X : list, array, sparse matrix, Series or frame of n rows
+            As in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Labels out of `classes_`.
+        """
+        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        return labels
 
     def predict_proba(self, X: Any) -> Floats:
         """Return the weighted mean of the members' class probabilities.
@@ -281,8 +308,22 @@ class WeightedSoftVote(VotingClassifier):
             raise ValueError(
                 "transform gives three dimensions with flatten_transform=False, and no columns to name."
             )
-        names = [name for name, member in self.estimators if member != "drop"]
+        names, _ = self._active()
         return np.array([f"{name}{i}" for name in names for i in range(len(self.classes_))], dtype=object)
+
+    def _active(self) -> tuple[list[str], list[Any]]:
+        """Return names and members that are not dropped."""
+        pairs = self.estimators if isinstance(self.estimators, list) else []
+        active = [pair for pair in pairs if pair[1] != "drop"]
+        names = [name for name, _ in pairs]
+        if not active or len(set(names)) < len(names):
+            raise ValueError(
+                f"estimators must be a list of (name, classifier) with different names, and not all of them 'drop', "
+                f"got {self.estimators!r:.80}."
+            )
+        for name, member in active:
+            needs_probabilities(self, member, name)
+        return [name for name, _ in active], [member for _, member in active]
 
 
 def _members(models: Sequence[Any], parameters: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -8,6 +8,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
+from sktransformer.ensemble import SeedEnsemble
 from sktransformer.exceptions import NonFiniteLossError
 
 
@@ -42,6 +43,17 @@ class Moody(ClassifierMixin, BaseEstimator):
 
     def predict(self, X: Any) -> Any:
         return self.classes_[np.nan_to_num(self.predict_proba(X)).argmax(axis=1)]
+
+
+def healthy(**parameters):
+    """An ensemble whose members never collapse."""
+    return SeedEnsemble(Moody(every=10**12), **{"n_seeds": 3, "random_state": 0, **parameters})
+
+
+def held_out_rows(ensemble, X):
+    """Which rows the first member was not fitted on."""
+    seen = {row.tobytes() for row in ensemble.estimators_[0].rows_}
+    return np.array([row.tobytes() not in seen for row in X])
 
 
 @pytest.fixture

@@ -200,6 +200,16 @@ def test_weights_of_rows_count(numbers):
     assert not np.allclose(weighted.predict_proba(X), plain.predict_proba(X), atol=1e-3)
 
 
+def test_weights_reach_pipelines(numbers):
+    X, y = numbers
+    weights = np.linspace(0.1, 3, len(y))
+    piped = WeightedSoftVote([("a", make_pipeline(StandardScaler(), LogisticRegression())), BAYES], cv=3)
+    vote = piped.fit(X, y, sample_weight=weights)
+    index = np.unique(y, return_inverse=True)[1]
+    first = clone(piped.estimators[0][1]).fit(X, index, logisticregression__sample_weight=weights)
+    np.testing.assert_array_equal(vote.estimators_[0].predict_proba(X), first.predict_proba(X))
+
+
 def test_a_class_rarer_than_the_folds():
     X = np.r_[np.zeros((9, 2)), np.ones((9, 2)), [[5.0, -5.0]]] + np.random.default_rng(0).normal(
         0, 0.3, (19, 2)
@@ -228,6 +238,9 @@ def test_bad_members_and_labels(numbers):
         WeightedSoftVote([BAYES, NEIGHBOURS]).fit(X, y, sample_weight=np.ones(len(y)))
     with pytest.raises(ValueError, match="only one class: 'a'"):
         WeightedSoftVote([BAYES, LOGISTIC]).fit(X, ["a"] * len(y))
+    for wrong in ([], [BAYES, BAYES], [("a", "drop")], (BAYES, LOGISTIC)):
+        with pytest.raises(ValueError, match=r"estimators must be a list of .* different names"):
+            WeightedSoftVote(wrong).fit(X, y)
     with pytest.raises(TypeError, match="bare str"):
         WeightedSoftVote([BAYES, LOGISTIC]).fit("facture", ["a"])
     with pytest.raises(ValueError, match="three dimensions with flatten_transform=False"):
