@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.validation import check_number
 from ._inputs import as_labels, as_rows, as_targets, as_weights
 from ._members import Floats, copy_columns, fit_clone, folds, needs_probabilities, out_of_fold
+from ._tables import TablesTravel
 from .risk_coverage import curve
 
 __all__ = ["RejectOption"]
@@ -21,7 +22,7 @@ __all__ = ["RejectOption"]
 WAYS = ("threshold", "target_coverage", "target_risk")
 
 
-class RejectOption(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class RejectOption(TablesTravel, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Answer a document only when the highest class probability reaches a threshold; leave the others to a person.
 
     Exactly one of `threshold`, `target_coverage` and `target_risk` is given. For a target the threshold is chosen on
@@ -99,6 +100,8 @@ class RejectOption(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     >>> router.predict(X.iloc[[0, 77]]).tolist()
     ['setosa', 'a person']
     """
+
+    _frames = ("risk_coverage_",)
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from .._engine.validation import check_choice, check_flag, check_number
 from ._inputs import as_labels, as_rows, as_targets, as_weights, draw_seeds
 from ._members import Floats, aligned, copy_columns, fit_clone
 from ._runs import Judge, Run, held_out, seed_names, seeded_clone, train_run
+from ._tables import TablesTravel
 
 __all__ = ["SeedEnsemble"]
 
@@ -29,7 +30,7 @@ def _has_probabilities(ensemble: SeedEnsemble) -> bool:
     return hasattr(getattr(ensemble, "estimators_", [ensemble.estimator])[0], "predict_proba")
 
 
-class SeedEnsemble(MetaEstimatorMixin, BaseEstimator):
+class SeedEnsemble(TablesTravel, MetaEstimatorMixin, BaseEstimator):
     """Fit one estimator with several seeds, leave out the runs that collapsed, and average the others.
 
     Fine-tuning depends on its seed: on a few hundred documents the score of one model moves by points from seed to
@@ -125,6 +126,8 @@ class SeedEnsemble(MetaEstimatorMixin, BaseEstimator):
     >>> bool(ensemble.validation_mean_ > 0.9)
     True
     """
+
+    _frames = ("seed_results_",)
 
     def __init__(
         self,

@@ -21,6 +21,7 @@ from .._engine.validation import check_number
 from ._inputs import as_labels, as_rows, as_weights
 from ._members import Floats, copy_names, fit_clone, folds, needs_probabilities, out_of_fold
 from ._pool import likelihoods, losses, pool_weights
+from ._tables import TablesTravel
 
 __all__ = ["WeightedSoftVote", "soft_vote"]
 
@@ -114,7 +115,7 @@ def soft_vote(
     return VotingClassifier(estimators, voting="soft", weights=weights, n_jobs=n_jobs)
 
 
-class WeightedSoftVote(VotingClassifier):
+class WeightedSoftVote(TablesTravel, VotingClassifier):
     """Soft vote of scikit-learn, with weights that are learned on held-out folds.
 
     Each member predicts folds that it was not fitted on. The weights, not negative and with a sum of 1, are those whose
@@ -180,6 +181,7 @@ class WeightedSoftVote(VotingClassifier):
     array([1., 0.])
     """
 
+    _series = ("held_out_log_loss_",)
     voting = "soft"  # what scikit-learn's class reads as parameters
     weights = None
 

@@ -30,7 +30,7 @@ def _cleaners(cls: type[BaseEstimator]) -> list[Any]:
 
 
 def _member(**parameters: Any) -> Any:
-    """A classifier to put into a meta-estimator: one epoch, since the meta-estimator is looked at, not what it learns."""
+    """A classifier to put into a meta-estimator, of one epoch: it is the meta-estimator that is looked at."""
     from ..tasks.classification import TransformerClassifier
 
     settings = {"max_epochs": 1, "batch_size": 8, "learning_rate": 5e-3, "random_state": 0, **parameters}

@@ -214,6 +214,7 @@ def test_life_inside_scikit_learn(numbers, tmp_path):
     joblib.dump(router, tmp_path / "router.joblib")
     again = joblib.load(tmp_path / "router.joblib")
     assert again.predict(X).tolist() == router.predict(X).tolist()
+    pd.testing.assert_frame_equal(again.risk_coverage_, router.risk_coverage_)
     frame = pd.DataFrame(X, index=np.arange(len(y))[::-1] // 2, columns=list("abcdef"))
     second = clone(router).fit(frame, pd.Series(y, index=frame.index))
     assert second.threshold_ == router.threshold_

@@ -4,6 +4,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import skops.io
 from scipy.sparse import csr_array
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import make_regression
@@ -226,6 +227,9 @@ def test_joblib_round_trip(numbers, tmp_path):
     again = joblib.load(tmp_path / "ensemble.joblib")
     np.testing.assert_array_equal(again.predict_proba(numbers[0]), ensemble.predict_proba(numbers[0]))
     pd.testing.assert_frame_equal(again.seed_results_, ensemble.seed_results_)
+    stored = skops.io.dumps(ensemble)
+    safe = skops.io.loads(stored, trusted=skops.io.get_untrusted_types(data=stored))
+    pd.testing.assert_frame_equal(safe.seed_results_, ensemble.seed_results_)
 
 
 def test_rows_are_taken_by_position_and_left_alone(numbers):

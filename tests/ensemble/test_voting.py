@@ -259,6 +259,9 @@ def test_life_inside_scikit_learn(numbers, tmp_path):
     np.testing.assert_array_equal(
         joblib.load(tmp_path / "vote.joblib").predict_proba(X), vote.predict_proba(X)
     )
+    pd.testing.assert_series_equal(
+        joblib.load(tmp_path / "vote.joblib").held_out_log_loss_, vote.held_out_log_loss_
+    )
     again = clone(vote).set_params(n_jobs=2).fit(X, y)
     np.testing.assert_array_equal(again.predict_proba(X), vote.predict_proba(X))
     frame = pd.DataFrame(X, index=np.arange(len(y))[::-1] // 2)
