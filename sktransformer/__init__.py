@@ -13,6 +13,16 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .baselines import tfidf_svm
     from .datasets import load_french_emails
     from .email import EmailCleaner
+    from .ensemble import (
+        RejectOption,
+        RiskCoverageDisplay,
+        SeedEnsemble,
+        WeightedSoftVote,
+        error_correlation,
+        error_correlation_from_predictions,
+        risk_coverage_curve,
+        soft_vote,
+    )
     from .model_selection import ComparisonDisplay, ComparisonResult, compare_models
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
@@ -23,26 +33,44 @@ _ROOMS = {
     "ComparisonDisplay": "model_selection",
     "ComparisonResult": "model_selection",
     "EmailCleaner": "email",
+    "RejectOption": "ensemble",
+    "RiskCoverageDisplay": "ensemble",
+    "SeedEnsemble": "ensemble",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
+    "WeightedSoftVote": "ensemble",
     "check_text_estimator": "testing",
     "compare_models": "model_selection",
+    "error_correlation": "ensemble",
+    "error_correlation_from_predictions": "ensemble",
     "load_french_emails": "datasets",
+    "risk_coverage_curve": "ensemble",
+    "soft_vote": "ensemble",
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
-_DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "model_selection", "tasks", "testing"})
+_DOORS = frozenset(
+    {"baselines", "datasets", "email", "ensemble", "exceptions", "model_selection", "tasks", "testing"}
+)
 
 __all__ = [
     "ComparisonDisplay",
     "ComparisonResult",
     "EmailCleaner",
+    "RejectOption",
+    "RiskCoverageDisplay",
+    "SeedEnsemble",
     "TransformerClassifier",
     "TransformerEmbedder",
+    "WeightedSoftVote",
     "__version__",
     "check_text_estimator",
     "compare_models",
+    "error_correlation",
+    "error_correlation_from_predictions",
     "load_french_emails",
+    "risk_coverage_curve",
+    "soft_vote",
     "tfidf_svm",
 ]
 

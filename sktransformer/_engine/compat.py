@@ -58,6 +58,6 @@ def n_rows(y: Any) -> int:
     return rows
 
 
-def take_rows(X: Any, rows: npt.NDArray[np.intp]) -> Any:
-    """Take rows of a list, array, Series, frame or sparse matrix by position, whatever its index says."""
+def take_rows(X: Any, rows: npt.NDArray[Any]) -> Any:
+    """Return rows of a list, array, sparse matrix, Series or frame by position; public functions only split in two."""
     return _safe_indexing(X, rows)

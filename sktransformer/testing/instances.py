@@ -29,10 +29,34 @@ def _cleaners(cls: type[BaseEstimator]) -> list[Any]:
     return [cls()]
 
 
+def _member(**parameters: Any) -> Any:
+    """A classifier to put into a meta-estimator, of one epoch: it is the meta-estimator that is looked at."""
+    from ..tasks.classification import TransformerClassifier
+
+    settings = {"max_epochs": 1, "batch_size": 8, "learning_rate": 5e-3, "random_state": 0, **parameters}
+    return TransformerClassifier(str(tiny_checkpoint("bert")), **settings)
+
+
+def _rejections(cls: type[BaseEstimator]) -> list[Any]:
+    # a person is asked for nothing, so that it is held to all that a classifier guarantees
+    return [cls(_member(), threshold=0.0, reject_label="?")]
+
+
+def _seeds(cls: type[BaseEstimator]) -> list[Any]:
+    return [cls(_member(), n_seeds=2, on_collapse="keep", random_state=0)]
+
+
+def _votes(cls: type[BaseEstimator]) -> list[Any]:
+    return [cls([("first", _member()), ("second", _member(random_state=1))], cv=2)]
+
+
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "EmailCleaner": _cleaners,
+    "RejectOption": _rejections,
+    "SeedEnsemble": _seeds,
     "TransformerClassifier": _classifiers,
     "TransformerEmbedder": _embedders,
+    "WeightedSoftVote": _votes,
 }
 
 

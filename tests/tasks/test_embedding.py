@@ -128,7 +128,8 @@ def test_long_texts_are_cut_with_one_warning(truncation: str) -> None:
         rows = embedder.transform([TEXTS[3], "colis", TEXTS[3]])
     assert len(record) == 1
     assert str(record[0].message) == (
-        f"2 of 3 documents are longer than 12 tokens and were cut (truncation={truncation!r})."
+        f"2 of 3 documents are longer than 12 tokens and were cut (truncation={truncation!r}); "
+        f'truncation="chunk" reads them whole.'
     )
     assert record[0].filename == __file__
     np.testing.assert_allclose(rows[0], vector / np.linalg.norm(vector), atol=1e-5)

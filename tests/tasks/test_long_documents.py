@@ -116,7 +116,7 @@ def test_windows_share_the_weight_of_their_document() -> None:
 def test_a_stride_without_room_is_refused_before_training() -> None:
     with pytest.raises(ValueError, match="stride=22 must be below the 22 tokens"):
         classifier(stride=22).fit(SHORT, LABELS)
-    with pytest.raises(ValueError, match="aggregation='median' is not known|aggregation"):
+    with pytest.raises(ValueError, match="aggregation='median'"):
         classifier(aggregation="median").fit(SHORT, LABELS)
 
 

@@ -8,7 +8,28 @@ from sktransformer.testing import all_estimators, guarantees, text_estimator_che
 from sktransformer.testing.instances import INSTANCES, small_instances
 
 # Estimator -> check -> why it is known to fail. Strict: a check that passes must leave this list.
-EXCUSED: dict[str, dict[str, str]] = {}
+FEW = "so few texts leave a class with a single one, of which a fit that holds some out warns"
+TRANSFORM = (
+    "what it transforms to, a column a member and class, is not the finest it gives: that is a column a class"
+)
+EXCUSED: dict[str, dict[str, str]] = {
+    "RejectOption": {
+        "labels_of_any_type": "predictions hold the reject label too, and are objects where it is of another kind",
+    },
+    "SeedEnsemble": {
+        "classifier_mixin_stands_left": "a classifier or a regressor by its tags, like scikit-learn's searches",
+        "curve_of_learning": FEW,
+        "halving_search": FEW,
+    },
+    "WeightedSoftVote": {
+        "features_for_a_linear_model": TRANSFORM,
+        "names_of_features": TRANSFORM,
+        "pairs_in_a_column_transformer": TRANSFORM,
+        "pandas_and_polars_output": TRANSFORM,
+        "selectors_of_a_column_transformer": TRANSFORM,
+        "two_of_them_side_by_side": TRANSFORM,
+    },
+}
 
 
 def grid() -> list[object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ def test_chunks_cover_a_text_and_share_the_stride(n: int, room: int, stride: int
     found = chunks(n, room, stride)
     assert found[0][0] == 0
     assert found[-1][1] == n
-    for (a, b), (c, d) in zip(found, found[1:], strict=False):
+    for (a, b), (c, d) in pairwise(found):
         assert b - a == room
         assert b - c == stride
         assert d > b  # each window reads something new
