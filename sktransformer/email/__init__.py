@@ -1,5 +1,6 @@
-"""E-mails before they are classified: cleaning. Nothing here needs torch."""
+"""E-mails before they are classified: reading, cleaning, languages. Nothing here needs torch."""
 
 from .cleaner import EmailCleaner, Removed
+from .mailbox import read_mailbox
 
-__all__ = ["EmailCleaner", "Removed"]
+__all__ = ["EmailCleaner", "Removed", "read_mailbox"]
