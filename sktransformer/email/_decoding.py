@@ -16,7 +16,7 @@ _UTF8 = re.compile(r"(?:unicode-?1-?1-?)?(?:utf|uft|tuf|ut|utff)-?8(?:mb[34])?|u
 _DIRECTION = re.compile(r"(?<=\d)-[ie]$")
 # Codecs of Python that no mail means: escapes, and names of hosts, which take quadratic time.
 _NO_CHARSETS = frozenset(
-    {"idna", "punycode", "undefined", "unicode_escape", "raw-unicode-escape", "mbcs", "oem"}
+    {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-escape", "mbcs", "oem"}
 )
 
 # The control characters of Latin-1 are never meant: they are bytes of cp1252 under another name.
@@ -70,7 +70,7 @@ def find_codec(charset: str) -> str | None:
             b"".decode(codec)  # "hex" and the like are codecs, and none of text
         except (LookupError, ValueError):
             continue
-        if codec not in _NO_CHARSETS:
+        if codec.replace("_", "-") not in _NO_CHARSETS:
             return codec
     return None
 
@@ -186,7 +186,7 @@ def _word_bytes(encoded: str, encoding: str) -> bytes | None:
     if encoding == "q":
         return quopri.decodestring(data, header=True)
     try:
-        return binascii.a2b_base64(data + b"=" * (-len(data) % 4))
+        return binascii.a2b_base64(data + b"=" * (-len(data) % 4)) or None
     except binascii.Error:
         return None
 

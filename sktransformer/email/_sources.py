@@ -16,6 +16,10 @@ _KNOWN = re.compile(
 _POSTMARK = re.compile(
     rb"From \S.{0,400}(?:\d{1,2}:\d\d.{0,80}(?:19|20)\d\d|(?:19|20)\d\d.{0,80}\d{1,2}:\d\d)"
 )
+# The date as the mail programs write it there (RFC 4155): what stands above a mail without headers.
+_EXACT_POSTMARK = re.compile(
+    rb"From \S{1,400} +(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) [ \d]\d "
+)
 _QUOTED_FROM = re.compile(rb"^>(?=>*From )", re.MULTILINE)
 _BOM = b"\xef\xbb\xbf"
 _HEAD = 16_384
@@ -66,11 +70,16 @@ def open_mails(path: Path) -> Iterator[Piece]:
             "one .eml file."
         )
     with path.open("rb") as file:
-        head = file.read(_HEAD).removeprefix(_BOM).lstrip()
+        head = _trimmed(file.read(_HEAD))
     if head.startswith(b"From ") and _opens_mbox(head):
         return _from_mbox(path)
     _require_mail(path, head)
-    return iter([Piece(path.name, path.read_bytes())])
+    return iter([Piece(path.name, _trimmed(path.read_bytes()))])
+
+
+def _trimmed(raw: bytes) -> bytes:
+    """Without the byte order mark of an editor, and blank lines, which would end the headers."""
+    return raw.removeprefix(_BOM).lstrip()
 
 
 def _require_mail(path: Path, head: bytes) -> None:
@@ -126,7 +135,7 @@ def _from_files(path: Path, files: list[Path]) -> Iterator[Piece]:
         except OSError as error:
             yield Piece(source, b"", f"the file can't be read ({error.strerror or error})")
             continue
-        raw = raw.removeprefix(_BOM).lstrip()
+        raw = _trimmed(raw)
         yield Piece(source, raw, _no_mail(raw[:_HEAD]))
 
 
@@ -178,4 +187,4 @@ def _separates(line: bytes, after: bytes, dated: bool, blank_above: bool) -> boo
         return False
     if _HEADER.match(after) or after.startswith(b">From "):
         return dated or blank_above
-    return dated and blank_above and not after.strip()
+    return dated and blank_above and not after.strip() and bool(_EXACT_POSTMARK.match(line))
