@@ -12,7 +12,7 @@ from ._engine.version import __version__
 if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__getattr__` finds
     from .baselines import tfidf_svm
     from .datasets import load_french_emails
-    from .email import EmailCleaner
+    from .email import EmailCleaner, LanguageRouter, read_mailbox
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .testing import check_text_estimator
@@ -20,10 +20,12 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
 # Public name -> the room it lives in. A new name goes here, into `__all__` and into the block above, sorted.
 _ROOMS = {
     "EmailCleaner": "email",
+    "LanguageRouter": "email",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "check_text_estimator": "testing",
     "load_french_emails": "datasets",
+    "read_mailbox": "email",
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
@@ -31,11 +33,13 @@ _DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "tasks", "te
 
 __all__ = [
     "EmailCleaner",
+    "LanguageRouter",
     "TransformerClassifier",
     "TransformerEmbedder",
     "__version__",
     "check_text_estimator",
     "load_french_emails",
+    "read_mailbox",
     "tfidf_svm",
 ]
 
