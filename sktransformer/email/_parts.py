@@ -101,12 +101,15 @@ def check_labels(y: Any, n_rows: int, name: str) -> NDArray[Any]:
         raise ValueError(
             f"y has {len(absent)} missing label(s) (None, nan), the first in row {absent[0]}; drop those rows."
         )
+    if labels.dtype == object and not isinstance(labels[0], str):
+        np.unique(labels)  # numbers among strings raise here, and don't become strings
+        labels = np.array(labels.tolist())
     check_classification_targets(labels)
     classes = np.unique(labels)
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-            f"{classes[0]!r}"
+            f"{classes.tolist()[0]!r}"
         )
     return labels
 
@@ -183,8 +186,8 @@ def fit_one(
     labels = y[places]
     if len(np.unique(labels)) == 1:
         warn_user(
-            f"All {len(places)} text(s) of {name!r} have the label {labels[0]!r}; every text of it will get that "
-            "label. Add examples, or pass fallback=... to have them classified by another estimator.",
+            f"All {len(places)} text(s) of {name!r} have the label {labels.tolist()[0]!r}; every text of it will get "
+            "that label. Add examples, or pass fallback=... to have them classified by another estimator.",
             UserWarning,
         )
         return DummyClassifier(strategy="prior").fit(np.zeros((len(places), 1)), labels)

@@ -7,6 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from ..baselines import tfidf_svm
 from .checkpoints import tiny_checkpoint
 
 
@@ -29,8 +30,14 @@ def _cleaners(cls: type[BaseEstimator]) -> list[Any]:
     return [cls()]
 
 
+def _routers(cls: type[BaseEstimator]) -> list[Any]:
+    # The sample is French. One classifier of all languages, so that a clone is one clone.
+    return [cls(tfidf_svm(calibrated=True))]
+
+
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "EmailCleaner": _cleaners,
+    "LanguageRouter": _routers,
     "TransformerClassifier": _classifiers,
     "TransformerEmbedder": _embedders,
 }

@@ -158,7 +158,7 @@ def test_further_headers(tmp_path):
         read_mailbox(tmp_path / "inbox", headers="X-Label")
     with pytest.raises(ValueError, match="leave the colon out"):
         read_mailbox(tmp_path / "inbox", headers=["X-Label:"])
-    with pytest.raises(ValueError, match="'date'.*write 'Date'"):
+    with pytest.raises(ValueError, match=r"'date'.*write 'Date'"):
         read_mailbox(tmp_path / "inbox", headers=["date"])
 
 
