@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -94,14 +93,16 @@ def check_labels(y: Any, n_rows: int, name: str) -> NDArray[Any]:
         raise ValueError("requires y to be passed, but the target y is None; pass one label a text.")
     if not n_rows:
         raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {name}.")
-    labels: NDArray[Any] = column_or_1d(np.asarray(y), warn=True)
+    # As objects first: numpy makes the word "nan" of a missing label among strings.
+    given = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
+    labels: NDArray[Any] = column_or_1d(given.astype(object) if given.dtype.kind == "T" else given, warn=True)
     check_consistent_length(range(n_rows), labels)
     absent = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
     if absent:
         raise ValueError(
             f"y has {len(absent)} missing label(s) (None, nan), the first in row {absent[0]}; drop those rows."
         )
-    if labels.dtype == object and not isinstance(labels[0], str):
+    if labels.dtype == object:
         np.unique(labels)  # numbers among strings raise here, and don't become strings
         labels = np.array(labels.tolist())
     check_classification_targets(labels)
@@ -164,14 +165,13 @@ def _without_estimator(estimators: Mapping[str, Any], counts: Counter[str], stra
 
 def count_routes(
     languages: NDArray[np.object_], undecided: NDArray[np.bool_], routes: NDArray[np.object_]
-) -> pd.DataFrame:
-    """Count what went where."""
+) -> list[tuple[str, int, int, str]]:
+    """Count what went where: language, texts, undecided ones among them, and whose classifier takes them."""
     rows = []
     for language in sorted(set(languages.tolist())):
         here = languages == language
-        rows.append((language, int(here.sum()), int(undecided[here].sum()), routes[here][0]))
-    columns = ["language", "n_texts", "n_undecided", "estimator"]
-    return pd.DataFrame(rows, columns=columns).set_index("language")
+        rows.append((language, int(here.sum()), int(undecided[here].sum()), str(routes[here][0])))
+    return rows
 
 
 def fit_one(

@@ -1,6 +1,6 @@
 """Rows of whatever was passed: the text of each, for a look at its language, and parts of it for estimators."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -42,7 +42,8 @@ class Rows:
             raise TypeError(
                 f"X must be a list, array, Series or frame of str, got a bare {type(X).__name__}{hint}."
             )
-        self.X = list(X) if isinstance(X, Iterator) else X
+        # Generators, and views that can't be indexed, are read once.
+        self.X = X if hasattr(X, "shape") or isinstance(X, Sequence) else list(X)
         columns = _columns(self.X)
         if columns is None:
             self.width = None
@@ -71,7 +72,7 @@ def take(values: Any, places: NDArray[np.intp]) -> Any:
     """Return the rows of a frame, Series, array or sequence at some places, never by labels of an index."""
     if hasattr(values, "iloc"):
         return values.iloc[places]
-    if hasattr(values, "shape") or hasattr(values, "to_pandas"):
+    if hasattr(values, "shape"):
         return values[places]
     rows = [values[place] for place in places.tolist()]
     return tuple(rows) if isinstance(values, tuple) else rows
@@ -87,7 +88,7 @@ def _columns(X: Any) -> list[tuple[str, list[Any]]] | None:
         if X.ndim != 2:
             raise ValueError(f"X must have one or two dimensions, got {X.ndim}.")
         return [(f"X[:, {place}]", list(X[:, place])) for place in range(X.shape[1])]
-    if not hasattr(X, "ndim") and len(X) and isinstance(X[0], (list, tuple)):
+    if not hasattr(X, "shape") and len(X) and isinstance(X[0], (list, tuple)):
         for number, row in enumerate(X):
             if not isinstance(row, (list, tuple)) or len(row) != len(X[0]):
                 raise ValueError(f"X[{number}] must hold {len(X[0])} text(s) like X[0], got {row!r:.60}.")

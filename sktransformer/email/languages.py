@@ -80,6 +80,8 @@ class LanguageRouter(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         What went where in :meth:`fit`: for each language that occurred the number of texts ("n_texts"), how
         many of them could not be told and are here by default ("n_undecided"), and whose classifier takes them
         ("estimator": a language, or "fallback").
+    counts_ : list of tuple
+        The rows of `routing_`.
     n_features_in_ : int
         Number of columns seen in :meth:`fit`. Only defined when `X` has columns.
     feature_names_in_ : ndarray of shape (`n_features_in_`,)
@@ -101,7 +103,7 @@ class LanguageRouter(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     in :meth:`decision_function` a value of 1 below the lowest. A language whose texts all have one label goes to the
     fallback; without one it gets a constant answer, with a warning.
 
-    The identifier is no part of the estimator's state. A pickle holds the classifiers alone.
+    A pickle holds the classifiers, and not the identifier.
 
     References
     ----------
@@ -199,7 +201,7 @@ class LanguageRouter(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         self.estimators_, self.fallback_, self.default_ = own, fallback, default
         self.languages_ = sorted(own)
         self.default_route_ = plan.default
-        self.routing_ = count_routes(languages.codes, languages.undecided, plan.routes)
+        self.counts_ = count_routes(languages.codes, languages.undecided, plan.routes)
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -290,14 +292,16 @@ class LanguageRouter(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             that of `X` if it is a pandas object.
         """
         rows, routes = self._read_fitted(X)
-        languages, undecided, confidence = self._languages_of(rows.texts)
-        columns = {
-            "language": languages,
-            "confidence": confidence,
-            "decided": ~undecided,
-            "estimator": routes,
-        }
-        return pd.DataFrame(columns, index=X.index if isinstance(X, (pd.DataFrame, pd.Series)) else None)
+        found = self._languages_of(rows.texts)
+        index = X.index if isinstance(X, (pd.DataFrame, pd.Series)) else None
+        columns = {"language": found.codes, "confidence": found.confidence, "decided": ~found.undecided}
+        return pd.DataFrame({**columns, "estimator": routes}, index=index)
+
+    @property
+    def routing_(self) -> pd.DataFrame:
+        """What went where in :meth:`fit`, made from `counts_`: a frame as an attribute can't be stored by skops."""
+        columns = ["language", "n_texts", "n_undecided", "estimator"]
+        return pd.DataFrame(self.counts_, columns=columns).set_index("language")
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Get the parameters, and those of the classifiers.

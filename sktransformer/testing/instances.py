@@ -6,8 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from sklearn.base import BaseEstimator
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
-from ..baselines import tfidf_svm
+from ..baselines import TextJoiner
 from .checkpoints import tiny_checkpoint
 
 
@@ -32,7 +35,7 @@ def _cleaners(cls: type[BaseEstimator]) -> list[Any]:
 
 def _routers(cls: type[BaseEstimator]) -> list[Any]:
     # The sample is French. One classifier of all languages, so that a clone is one clone.
-    return [cls(tfidf_svm(calibrated=True))]
+    return [cls(make_pipeline(TextJoiner(), TfidfVectorizer(), LogisticRegression()))]
 
 
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
