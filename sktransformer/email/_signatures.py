@@ -70,6 +70,7 @@ def label_signatures(page: Page, start: int, stop: int) -> None:
     again.
     """
     courtesy = page.has_any(_COURTESY_STEMS)
+    again: dict[int, bool] = {}  # where closing stands on closing, each looks at the same lines below
     line = start
     while line < stop:
         if page.kinds[line] != BODY:
@@ -79,7 +80,7 @@ def label_signatures(page: Page, start: int, stop: int) -> None:
         if begin is None:
             line += 1
             continue
-        end = _signature_end(page, inside, stop, ruled=is_rule(page.lows[line]))
+        end = _signature_end(page, inside, stop, again, ruled=is_rule(page.lows[line]))
         page.mark(begin, end, SIGNATURE)
         line = max(end, line + 1)
 
@@ -174,15 +175,22 @@ def _courtesy_formula(page: Page, line: int, stop: int) -> tuple[int | None, int
     return None, 0
 
 
-def _signature_end(page: Page, begin: int, stop: int, *, ruled: bool) -> int:
-    """The line after the signature that begins at `begin`; `ruled` if a line such as "-- " is above it."""
-    lines = 0
+def _signature_end(page: Page, begin: int, stop: int, again: dict[int, bool], *, ruled: bool) -> int:
+    """The line after the signature that begins at `begin`; `ruled` if a line such as "-- " is above it.
+
+    `again` remembers which lines are body again.
+    """
+    kinds, lines = page.kinds, 0
     for line in range(begin, stop):
-        if page.kinds[line] == QUOTE:
+        kind = kinds[line]
+        if kind == QUOTE:
             return line
-        if page.kinds[line] != BODY:
+        if kind != BODY:
             continue
-        if _is_body_again(page, line) and (page.gaps[line] or not ruled):
+        body_again = again.get(line)
+        if body_again is None:
+            body_again = again[line] = _is_body_again(page, line)
+        if body_again and (page.gaps[line] or not ruled):
             return line
         lines += 1
         if lines > _LONGEST_SIGNATURE:
