@@ -46,6 +46,8 @@ _LOOSE_FOOTER = compile_any(
     collect("loose_footer_patterns"), prefix=r"[^\w]{0,4}", suffix=rf"{_LINK}[\W_]{{0,4}}$"
 )
 _LONGEST_FOOTER = 160
+_GREETING = re.compile(rf"[^\w]{{0,3}}(?:{alternatives(collect('greetings'))})\b")
+_LONGEST_GREETING = 4  # words
 
 # More lines than this after a closing are not a signature.
 _LONGEST_SIGNATURE = 25
@@ -54,13 +56,40 @@ _LONGEST_SIGNATURE_LINE = 100
 
 
 def label_footers(page: Page, start: int, stop: int) -> None:
-    """Label lines such as "Envoyé de mon iPhone"."""
+    """Label lines such as "Envoyé de mon iPhone", and the older message that some phones put right below.
+
+    That one shows by its greeting, in a paragraph of its own below a message that says more than a greeting.
+    """
+    said = False
     for line in range(start, stop):
         low = page.lows[line]
-        if page.kinds[line] != BODY or len(low) > _LONGEST_FOOTER:
+        if page.kinds[line] != BODY:
             continue
-        if _FOOTER.match(low) or (_stands_alone(page, line, stop) and _LOOSE_FOOTER.match(low)):
-            page.kinds[line] = FOOTER
+        if not _is_footer(page, line, stop):
+            said = said or not (is_rule(low) or _is_greeting(low))
+            continue
+        page.kinds[line] = FOOTER
+        below = line + 1
+        if (
+            said
+            and below < stop
+            and page.kinds[below] == BODY
+            and page.gaps[below]
+            and _is_greeting(page.lows[below])
+        ):
+            page.mark(below, stop, QUOTE)
+            return
+
+
+def _is_footer(page: Page, line: int, stop: int) -> bool:
+    low = page.lows[line]
+    if len(low) > _LONGEST_FOOTER:
+        return False
+    return bool(_FOOTER.match(low) or (_stands_alone(page, line, stop) and _LOOSE_FOOTER.match(low)))
+
+
+def _is_greeting(low: str) -> bool:
+    return bool(_GREETING.match(low)) and len(low.split(None, _LONGEST_GREETING)) <= _LONGEST_GREETING
 
 
 def label_signatures(page: Page, start: int, stop: int) -> None:
