@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._inputs import check_texts
+from ._inputs import check_sequence, check_texts, check_width
 
 
 class Rows:
@@ -37,11 +37,7 @@ class Rows:
     """
 
     def __init__(self, X: Any, *, missing: str) -> None:
-        if isinstance(X, (str, bytes, dict, set, frozenset)) or not hasattr(X, "__iter__"):
-            hint = "; pass [text] for a single one" if isinstance(X, (str, bytes)) else ""
-            raise TypeError(
-                f"X must be a list, array, Series or frame of str, got a bare {type(X).__name__}{hint}."
-            )
+        check_sequence(X)
         # Generators, and views that can't be indexed, are read once.
         self.X = X if hasattr(X, "shape") or isinstance(X, Sequence) else list(X)
         columns = _columns(self.X)
@@ -89,10 +85,7 @@ def _columns(X: Any) -> list[tuple[str, list[Any]]] | None:
             raise ValueError(f"X must have one or two dimensions, got {X.ndim}.")
         return [(f"X[:, {place}]", list(X[:, place])) for place in range(X.shape[1])]
     if not hasattr(X, "shape") and len(X) and isinstance(X[0], (list, tuple)):
-        for number, row in enumerate(X):
-            if not isinstance(row, (list, tuple)) or len(row) != len(X[0]):
-                raise ValueError(f"X[{number}] must hold {len(X[0])} text(s) like X[0], got {row!r:.60}.")
-        return [(f"X[:, {place}]", [row[place] for row in X]) for place in range(len(X[0]))]
+        return [(f"X[:, {place}]", [row[place] for row in X]) for place in range(check_width(X))]
     return None
 
 

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._engine.compat import check_columns
 from ._identify import KNOWN, Languages, identifier
+from ._inputs import describe_input
 from ._parts import (
     FALLBACK,
     align,
@@ -391,9 +392,6 @@ class LanguageRouter(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.two_d_array = True
-        tags.input_tags.allow_nan = self.missing == "empty"
-        tags.no_validation = True  # texts are checked here; scikit-learn's checks of numbers don't apply
+        describe_input(tags, self.missing)
         tags.classifier_tags.poor_score = True  # scikit-learn's checks pass numbers
         return tags
