@@ -85,6 +85,8 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
 
     See Also
     --------
+    sktransformer.email.read_mailbox : Makes the frame that goes in.
+    sktransformer.email.LanguageRouter : One classifier a language, to put behind it.
     sktransformer.baselines.tfidf_svm : A strong baseline to put behind it.
 
     Notes
