@@ -13,31 +13,38 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .baselines import tfidf_svm
     from .datasets import load_french_emails
     from .email import EmailCleaner, LanguageRouter, read_mailbox
+    from .model_selection import ComparisonDisplay, ComparisonResult, compare_models
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .testing import check_text_estimator
 
 # Public name -> the room it lives in. A new name goes here, into `__all__` and into the block above, sorted.
 _ROOMS = {
+    "ComparisonDisplay": "model_selection",
+    "ComparisonResult": "model_selection",
     "EmailCleaner": "email",
     "LanguageRouter": "email",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "check_text_estimator": "testing",
+    "compare_models": "model_selection",
     "load_french_emails": "datasets",
     "read_mailbox": "email",
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
-_DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "tasks", "testing"})
+_DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "model_selection", "tasks", "testing"})
 
 __all__ = [
+    "ComparisonDisplay",
+    "ComparisonResult",
     "EmailCleaner",
     "LanguageRouter",
     "TransformerClassifier",
     "TransformerEmbedder",
     "__version__",
     "check_text_estimator",
+    "compare_models",
     "load_french_emails",
     "read_mailbox",
     "tfidf_svm",

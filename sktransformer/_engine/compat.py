@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import _check_feature_names, _check_sample_weight, _num_samples
 
 
@@ -55,3 +56,8 @@ def n_rows(y: Any) -> int:
     """Return the number of rows of a list, array or frame, with scikit-learn's own error for scalars."""
     rows: int = _num_samples(y)
     return rows
+
+
+def take_rows(X: Any, rows: npt.NDArray[np.intp]) -> Any:
+    """Take rows of a list, array, Series, frame or sparse matrix by position, whatever its index says."""
+    return _safe_indexing(X, rows)

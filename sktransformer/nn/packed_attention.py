@@ -7,9 +7,14 @@ one document at a time, so that no token attends to another document and none is
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch.autograd.function import once_differentiable
+
+from .dropout import factor, kept
 
 
 def packed_attention(
@@ -26,7 +31,9 @@ def packed_attention(
 
     Parameters
     ----------
-    query, key, value : tensor of shape (1, heads, N, d)
+    query : tensor of shape (1, heads, N, d) or (1, heads, B, d)
+        All documents' tokens, end to end; or one token a document, when only those are read afterwards.
+    key, value : tensor of shape (1, heads, N, d)
         All documents' tokens, end to end.
     bounds : int32 tensor of shape (B + 1,)
         Cumulative lengths; ``bounds[-1] == N``.
@@ -39,15 +46,22 @@ def packed_attention(
 
     Returns
     -------
-    tensor of shape (1, N, heads, d)
+    tensor of shape (1, N, heads, d), or (1, B, heads, d)
     """
+    asked = lengths if query.shape[2] == key.shape[2] else (1,) * len(lengths)
+    if dropout and query.device.type == "cpu" and query.dtype in (torch.float32, torch.float64):
+        root = 1.0 / math.sqrt(query.shape[-1])
+        parts = (query[0], key[0], value[0])
+        attended: torch.Tensor = _DroppedAttention.apply(  # type: ignore[no-untyped-call]
+            *parts, asked, lengths, dropout, root if scale is None else scale
+        )
+        return attended[None]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and dropout == 0.0:
-        return _flash(query, key, value, bounds, max(lengths), scale)
-    parts = [
-        F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale)
-        for q, k, v in zip(*(x.split(lengths, dim=2) for x in (query, key, value)), strict=True)
-    ]
-    return torch.cat(parts, dim=2).transpose(1, 2)  # (1, N, heads, d)
+        return _flash(query, key, value, bounds, asked, lengths, scale)
+    rows = zip(query.split(asked, dim=2), key.split(lengths, dim=2), value.split(lengths, dim=2), strict=True)
+    return torch.cat(
+        [F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale) for q, k, v in rows], dim=2
+    ).transpose(1, 2)  # (1, N, heads, d)
 
 
 def _flash(
@@ -55,7 +69,8 @@ def _flash(
     key: torch.Tensor,
     value: torch.Tensor,
     bounds: torch.Tensor,
-    longest: int,
+    asked: tuple[int, ...],
+    lengths: tuple[int, ...],
     scale: float | None,
 ) -> torch.Tensor:
     """Run the variable-length flash kernel: one launch for all documents."""
@@ -66,6 +81,65 @@ def _flash(
     if scale is not None and not math.isclose(scale * root, 1.0):
         query = query * (scale * root)
     q, k, v = (x[0].transpose(0, 1).contiguous() for x in (query, key, value))  # (N, heads, d)
-    attended = varlen_attn(q, k, v, bounds, bounds, longest, longest)
+    rows = bounds if asked is lengths else torch.arange(len(bounds), dtype=bounds.dtype, device=bounds.device)
+    attended = varlen_attn(q, k, v, rows, bounds, max(asked), max(lengths))
     assert isinstance(attended, torch.Tensor)  # a pair only where auxiliary results are asked for
     return attended[None]
+
+
+class _DroppedAttention(torch.autograd.Function):
+    """Attention whose weights are dropped, written out for the CPU.
+
+    torch's own leaves its fused path when weights are dropped, and then spends more on drawing, on guarding against
+    rows that are masked whole (there are none here) and on temporaries than on the products.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        query: torch.Tensor,  # (heads, N, d)
+        key: torch.Tensor,
+        value: torch.Tensor,
+        asked: tuple[int, ...],
+        lengths: tuple[int, ...],
+        p: float,
+        scale: float,
+    ) -> torch.Tensor:
+        attended = value.new_empty(query.shape[1], query.shape[0], value.shape[2])  # (N, heads, d)
+        saved = []
+        for a, b in _documents(asked, lengths):
+            scores = torch.bmm(query[:, a], key[:, b].transpose(1, 2)).mul_(scale)  # (heads, t, t)
+            weights = torch.softmax(scores, dim=-1)
+            mask = kept(weights, p)
+            torch.mul(weights, mask, out=scores)
+            attended[a] = torch.bmm(scores, value[:, b]).mul_(factor(p)).transpose(0, 1)
+            saved += [weights, mask]
+        ctx.save_for_backward(query, key, value, *saved)
+        ctx.asked, ctx.lengths, ctx.p, ctx.scale = asked, lengths, p, scale
+        return attended
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        query, key, value, *saved = ctx.saved_tensors
+        by_token = ((x.shape[1], x.shape[0], x.shape[2]) for x in (query, key, value))  # (N, heads, d)
+        d_query, d_key, d_value = (query.new_empty(shape) for shape in by_token)
+        for i, (a, b) in enumerate(_documents(ctx.asked, ctx.lengths)):
+            weights, mask = saved[2 * i : 2 * i + 2]
+            above = (gradient[a] * factor(ctx.p)).transpose(0, 1)  # (heads, t, d)
+            d_value[b] = torch.bmm((weights * mask).transpose(1, 2), above).transpose(0, 1)
+            d_weights = torch.bmm(above, value[:, b].transpose(1, 2)).mul_(mask)
+            d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
+            d_scores.mul_(ctx.scale)
+            d_query[a] = torch.bmm(d_scores, key[:, b]).transpose(0, 1)
+            d_key[b] = torch.bmm(d_scores.transpose(1, 2), query[:, a]).transpose(0, 1)
+        gradients = (x.transpose(0, 1) for x in (d_query, d_key, d_value))
+        return (*gradients, None, None, None, None)
+
+
+def _documents(asked: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
+    """Rows of each document's queries, and of its keys."""
+    a = b = 0
+    for n_queries, n_keys in zip(asked, lengths, strict=True):
+        yield slice(a, a + n_queries), slice(b, b + n_keys)
+        a, b = a + n_queries, b + n_keys

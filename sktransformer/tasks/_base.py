@@ -7,7 +7,7 @@ record**, and only the last one writes on the estimator: a fit that fails or is 
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any, ClassVar, Self
 
@@ -24,10 +24,12 @@ from .._engine.checkpoints.sources import resolve
 from .._engine.checkpoints.structure import first_position, max_tokens
 from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
+from .._engine.inference.aggregation import by_document
 from .._engine.inference.forward import Reader, forward
 from .._engine.text.batches import Collator, Rows
 from .._engine.text.documents import Documents, as_documents, first_texts
-from .._engine.text.encoding import Cut, Encoded, TextEncoder, warn_cut
+from .._engine.text.encoding import TextEncoder
+from .._engine.text.windows import Cut, Encoded, warn_cut
 from .._engine.validation import check_number
 
 # Tokens of one forward pass when token_budget="auto". On a CPU the caches decide (benchmarks/budget.py): packed rows
@@ -48,6 +50,7 @@ class TransformerEstimator(BaseEstimator):
     max_length: int
     truncation: Any
     head_length: int
+    stride: int
     missing: Any
     token_budget: Any
     device: Any
@@ -83,10 +86,8 @@ class TransformerEstimator(BaseEstimator):
             )
 
     def _cut(self, limit: int | None = None) -> Cut:
-        cut = Cut(self.max_length, self.truncation, self.head_length)
-        return (
-            cut if limit is None or limit >= cut.max_length else Cut(limit, self.truncation, self.head_length)
-        )
+        longest = self.max_length if limit is None else min(self.max_length, limit)
+        return Cut(longest, self.truncation, self.head_length, self.stride)
 
     # -- load, encode, forward --------------------------------------------------------------------------------------
 
@@ -132,20 +133,30 @@ class TransformerEstimator(BaseEstimator):
         return (TRAINING_BUDGET if training else INFERENCE_BUDGET).get(collator.device.type, 4096)
 
     def _forward(
-        self, X: Any, read: Reader, width: int, *, progress: bool = False
+        self,
+        X: Any,
+        read: Reader,
+        width: int,
+        *,
+        finish: Callable[[npt.NDArray[np.float32]], npt.NDArray[np.float32]] | None = None,
+        aggregation: str = "mean",
+        progress: bool = False,
     ) -> npt.NDArray[np.float32]:
-        """Run the fitted model over `X`; one row a document, in order; `width` columns when `X` is empty."""
+        """Run the fitted model over `X`; one row a document, in order; `width` columns when `X` is empty.
+
+        `finish` is applied to the rows of windows before those of a document are aggregated.
+        """
         check_is_fitted(self, "model_")
         self._validate_common()  # parameters may have been set since the fit
         encoded = self._encode_again(X)
-        if not len(encoded):
+        if not encoded.n_documents:
             return np.empty((0, width), dtype=np.float32)
         device = resolve_device(self.device)
         checkpoint = self._fitted_checkpoint()
         with _MOVING:
             checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
         collator = self._collator(checkpoint, device)
-        return forward(
+        rows = forward(
             checkpoint.model,
             encoded,
             collator,
@@ -154,6 +165,7 @@ class TransformerEstimator(BaseEstimator):
             precision=resolve_precision(self.precision, device),
             progress=progress,
         )
+        return by_document(rows if finish is None else finish(rows), encoded, aggregation)
 
     def _encode_again(self, X: Any) -> Encoded:
         return self._encode(self.text_encoder_, self._documents_again(X), self.max_length_)

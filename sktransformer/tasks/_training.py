@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import copy
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import torch
 from sklearn.metrics import check_scoring, get_scorer_names
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from skorch.callbacks import Callback
 
 from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from .._engine.checkpoints.sources import resolve
 from .._engine.checkpoints.structure import freeze
 from .._engine.checkpoints.writing import write_checkpoint
-from .._engine.compat import check_columns
-from .._engine.devices import resolve_device, resolve_precision
+from .._engine.compat import check_columns, n_rows, sample_weights
+from .._engine.devices import draw_seed, resolve_device, resolve_precision, seeded
+from .._engine.errors import say_once
 from .._engine.text.batches import Collator
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import TextEncoder
-from .._engine.training.data import TrainingData
+from .._engine.training.data import TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
 from .._engine.training.schedules import schedule
@@ -32,8 +35,24 @@ from ._base import TransformerEstimator, text_encoder
 from ._holdout import held_out, validation_score
 
 
-class TrainedTransformer(TransformerEstimator):
-    """An estimator whose `fit` trains; not to be used by itself."""
+class Targets(Protocol):
+    """What `y` becomes: a row of `targets` a document, and the documents' own labels or values, for scorers."""
+
+    @property
+    def targets(self) -> torch.Tensor: ...
+
+    @property
+    def original(self) -> npt.NDArray[Any]: ...
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Self: ...
+
+
+class TrainedTransformer(TransformerEstimator, ABC):
+    """An estimator whose `fit` trains; not to be used by itself.
+
+    A task says what its targets are, which head they need, what the loss is and how documents are held out (the
+    abstract methods at the end); how a fit goes is written here, once.
+    """
 
     max_epochs: int
     batch_size: int
@@ -86,6 +105,54 @@ class TrainedTransformer(TransformerEstimator):
             isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))
         ):
             check_choice("freeze", self.freeze, ("embeddings", "all"))
+
+    # -- the five steps of fit --------------------------------------------------------------------------------------
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
+        documents, targets, weights = self._validate(X, y, sample_weight)
+        seed = draw_seed(self.random_state)
+        with seeded(seed, resolve_device(self.device)), say_once():
+            checkpoint = self._load(documents, targets)
+            encoder = text_encoder(checkpoint)
+            candidate = self._candidate(checkpoint, encoder, documents, targets)
+            training, held = self._split(targets, seed)
+            encoded, _ = self._encode_parts(encoder, documents, candidate.max_length_, (training, held))
+            score = self._scoring(candidate, documents.take(held), targets.original[held])
+            chosen = targets.take(training)
+            of_rows = self._row_weights(chosen, None if weights is None else weights[training])
+            data = TrainingData(encoded, chosen.targets, normalized_weights(of_rows, len(training)))
+            result = self._run(checkpoint, self._objective(targets), data, seed, score)
+            self._check_outcome(candidate, documents, targets)
+        self._record(X, documents, checkpoint, encoder, targets, result)
+        return self
+
+    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Documents, Any, Any]:
+        self._validate_training()
+        documents = self._documents(X)
+        if y is not None:
+            check_consistent_length(documents.first, range(n_rows(y)))
+        targets = self._as_targets(y)
+        self._row_weights(targets, None)  # class weights that do not fit the labels show before training
+        return documents, targets, sample_weights(sample_weight, len(documents))
+
+    def _load(self, documents: Documents, targets: Any) -> Checkpoint:
+        warm = self._warm_checkpoint()
+        if warm is not None:
+            self._require_same(targets)
+            return warm
+        return self._load_checkpoint(
+            documents,
+            dropout=self.dropout,
+            attention_dropout=self.attention_dropout,
+            config_changes=self._head_config(targets),
+        )
+
+    def _split(self, targets: Any, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return the rows to train on and those held out."""
+        if not self.early_stopping:
+            return np.arange(len(targets.original)), np.zeros(0, dtype=np.int64)
+        index, names = self._strata(targets)
+        return held_out(index, names, self.validation_fraction, seed)
 
     def _settings(self, collator: Collator, seed: int) -> TrainingSettings:
         return TrainingSettings(
@@ -157,14 +224,6 @@ class TrainedTransformer(TransformerEstimator):
         self.history_ = history if earlier is None else pd.concat([earlier, history], ignore_index=True)
         self.best_epoch_ = result.best_epoch + offset
         self.n_epochs_ = len(result.history)
-
-    def _split(
-        self, index: npt.NDArray[np.int64], names: npt.NDArray[Any], seed: int
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return the rows to train on and those held out, by the class `index` of each row."""
-        if not self.early_stopping:
-            return np.arange(len(index)), np.zeros(0, dtype=np.int64)
-        return held_out(index, names, self.validation_fraction, seed)
 
     def _candidate(
         self, checkpoint: Checkpoint, encoder: TextEncoder, documents: Documents, targets: Any
@@ -267,17 +326,46 @@ class TrainedTransformer(TransformerEstimator):
 
     # -- what a task says -------------------------------------------------------------------------------------------
 
+    @abstractmethod
+    def _as_targets(self, y: Any) -> Any:
+        """Read `y` into `Targets`, or say what is wrong with it."""
+
+    @abstractmethod
+    def _head_config(self, targets: Any) -> dict[str, Any]:
+        """Return the fields of the checkpoint's config that shape the head."""
+
+    @abstractmethod
+    def _objective(self, targets: Any) -> Objective:
+        """Return the loss."""
+
+    @abstractmethod
+    def _strata(self, targets: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Return the stratum of each document (n,), out of which as large a share is held out, and their names."""
+
+    @abstractmethod
+    def _require_same(self, targets: Any) -> None:
+        """Raise when a warm start is given other targets than the first fit had."""
+
+    @abstractmethod
     def _record_targets(self, targets: Any) -> None:
         """Write what was learned from `y`."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _adopt_head(self, config: Any) -> None:
         """Write what `_record_targets` would, from the config of a checkpoint with a trained head."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _default_scorer(self) -> Any:
         """Return the scorer of the held-out documents when `scoring` is None."""
-        raise NotImplementedError
+
+    def _row_weights(
+        self, targets: Any, weights: npt.NDArray[np.float64] | None
+    ) -> npt.NDArray[np.float64] | None:
+        """Return the weight of each document, from the user's weights and from its target."""
+        return weights
+
+    def _check_outcome(self, candidate: Self, documents: Documents, targets: Any) -> None:
+        """Warn of a training that ended badly."""
 
 
 def _named(callbacks: Any) -> list[tuple[str, Any]]:

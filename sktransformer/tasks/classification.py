@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,20 +9,14 @@ import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import f1_score, make_scorer
-from sklearn.utils.validation import check_consistent_length
 
-from .._engine.checkpoints.loading import Checkpoint, Head
-from .._engine.compat import n_rows, sample_weights
-from .._engine.devices import draw_seed, resolve_device, seeded
-from .._engine.errors import CheckpointCorruptError, WrongTaskError, say_once
+from .._engine.checkpoints.loading import Head
+from .._engine.errors import CheckpointCorruptError, WrongTaskError
+from .._engine.inference.aggregation import AGGREGATIONS
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
-from .._engine.text.encoding import Encoded
-from .._engine.training.data import TrainingData, normalized_weights
-from .._engine.training.fit import TrainingResult
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy, OnLogits
-from .._engine.validation import check_number
-from ._base import text_encoder
+from .._engine.validation import check_choice, check_number
 from ._labels import Labels, as_labels, few_of_each, row_weights, warn_of_collapse
 from ._training import TrainedTransformer
 
@@ -40,10 +33,16 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         from scratch with a tokenizer learned on `X`.
     max_length : int, default=512
         Longest document, in tokens with the special ones; the model's own limit when that is lower.
-    truncation : {"head", "tail", "head_tail"}, default="head_tail"
-        Which tokens of a longer document are kept.
+    truncation : {"head", "tail", "head_tail", "chunk"}, default="head_tail"
+        Which tokens of a longer document are kept. ``"chunk"`` reads all of them, in windows that overlap: each is
+        trained on with its document's label and a share of its weight, and a document gets one row of probabilities.
     head_length : int, default=128
-        Tokens kept from the beginning by ``"head_tail"``, at most half of the room; the rest is kept from the end.
+        Tokens kept from the beginning by ``"head_tail"``; at most half of the room.
+    stride : int, default=64
+        Tokens that two neighbouring windows of ``"chunk"`` share.
+    aggregation : {"mean", "max", "length"}, default="mean"
+        How ``"chunk"`` puts a document's windows together: mean probabilities, the largest of each class (divided by
+        their sum), or the mean weighted by tokens.
     max_epochs : int, default=3
         Passes over the training documents.
     batch_size : int, default=16
@@ -72,8 +71,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     class_weight : "balanced", dict or None, default=None
         Factor on the loss of each class; "balanced" is inversely proportional to its count in the training part.
     early_stopping : bool, default=False
-        Hold out documents, score each epoch on them, stop when the score stops rising, and restore the weights of the
-        best epoch (the last of equally good ones).
+        Hold out documents, score each epoch on them, stop when that stops rising, and restore the best epoch's weights.
     validation_fraction : float, default=0.1
         Share of documents held out, each class in proportion; a class with one document stays in training.
     n_iter_no_change : int, default=2
@@ -160,6 +158,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         max_length: int = 512,
         truncation: str = "head_tail",
         head_length: int = 128,
+        stride: int = 64,
+        aggregation: str = "mean",
         max_epochs: int = 3,
         batch_size: int = 16,
         learning_rate: float = 3e-5,
@@ -191,6 +191,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         self.max_length = max_length
         self.truncation = truncation
         self.head_length = head_length
+        self.stride = stride
+        self.aggregation = aggregation
         self.max_epochs = max_epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate
@@ -245,22 +247,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         NonFiniteLossError
             When the loss becomes NaN or infinite.
         """
-        documents, labels, weights = self._validate(X, y, sample_weight)
-        seed = draw_seed(self.random_state)
-        with seeded(seed, resolve_device(self.device)), say_once():
-            checkpoint = self._load(documents, labels)
-            encoder = text_encoder(checkpoint)
-            candidate = self._candidate(checkpoint, encoder, documents, labels)
-            parts = self._split(labels.index, labels.classes, seed)
-            limit = candidate.max_length_
-            encoded, _ = self._encode_parts(encoder, documents, limit, parts)
-            score = self._scoring(candidate, documents.take(parts[1]), labels.original[parts[1]])
-            weights = None if weights is None else weights[parts[0]]
-            result = self._train(checkpoint, encoded, labels.take(parts[0]), weights, seed, score)
-            if labels.kind == "single":
-                warn_of_collapse(candidate.predict(documents.take(few_of_each(labels)).rows()))
-        self._record(X, documents, checkpoint, encoder, labels, result)
-        return self
+        return self._fit(X, y, sample_weight)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Return the most probable label of each document.
@@ -294,9 +281,12 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         ndarray of shape (n, C), float32
             Columns in the order of `classes_`.
         """
-        logits = self._logits(X)
-        probabilities = expit(logits) if self.label_kind_ == "multilabel" else softmax(logits, axis=1)
-        return probabilities.astype(np.float32, copy=False)
+        shares = self._forward(
+            X, read_logits, self._width, finish=self._probabilities, aggregation=self.aggregation
+        )
+        if self.aggregation == "max" and self.label_kind_ != "multilabel":
+            shares /= shares.sum(axis=1, keepdims=True)
+        return shares
 
     def decision_function(self, X: Any) -> npt.NDArray[np.float32]:
         """Return the logits of the classes; for two classes, that of the second minus that of the first.
@@ -311,71 +301,81 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         ndarray of shape (n, C), or (n,) for two classes, float32
             Columns in the order of `classes_`; above 0 means the second class where there are two.
         """
-        logits = self._logits(X)
+        if self.truncation == "chunk":
+            logits = self._log_odds(self.predict_proba(X))
+        else:
+            logits = self._forward(X, read_logits, self._width)
         if self.label_kind_ != "multilabel" and len(self.classes_) == 2:
             return logits[:, 1] - logits[:, 0]
         return logits
 
-    # -- the five steps of fit --------------------------------------------------------------------------------------
+    # -- what the five steps of fit ask ------------------------------------------------------------------------------
 
-    def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Documents, Labels, Any]:
-        self._validate_training()
+    def _validate_training(self) -> None:
+        super()._validate_training()
         check_number("label_smoothing", self.label_smoothing, low=0, high=1, open_high=True)
-        documents = self._documents(X)
-        if y is not None:
-            check_consistent_length(documents.first, range(n_rows(y)))
-        labels = as_labels(y)
-        if self.class_weight is not None:
-            row_weights(labels, self.class_weight, None)
-        return documents, labels, sample_weights(sample_weight, len(documents))
 
-    def _load(self, documents: Documents, labels: Labels) -> Checkpoint:
-        warm = self._warm_checkpoint()
-        if warm is not None:
-            if not np.array_equal(self.classes_, labels.classes) or self.label_kind_ != labels.kind:
-                raise ValueError(
-                    f"warm_start=True needs the classes of the first fit, {self.classes_.tolist()}, "
-                    f"got {labels.classes.tolist()}; pass warm_start=False."
-                )
-            return warm
-        names = [str(label) for label in labels.classes]
-        kind = "multi" if labels.kind == "multilabel" else "single"
-        return self._load_checkpoint(
-            documents,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            config_changes={
-                "num_labels": len(names),
-                "id2label": dict(enumerate(names)),
-                "label2id": {name: i for i, name in enumerate(names)},
-                "problem_type": f"{kind}_label_classification",
-            },
-        )
+    def _validate_common(self) -> None:
+        super()._validate_common()
+        check_choice("aggregation", self.aggregation, AGGREGATIONS)
+
+    def _as_targets(self, y: Any) -> Labels:
+        return as_labels(y)
+
+    def _head_config(self, targets: Labels) -> dict[str, Any]:
+        names = [str(label) for label in targets.classes]
+        kind = "multi" if targets.kind == "multilabel" else "single"
+        return {
+            "num_labels": len(names),
+            "id2label": dict(enumerate(names)),
+            "label2id": {name: i for i, name in enumerate(names)},
+            "problem_type": f"{kind}_label_classification",
+        }
+
+    def _objective(self, targets: Labels) -> OnLogits:
+        loss = BinaryCrossEntropy if targets.kind == "multilabel" else CrossEntropy
+        return OnLogits(loss(self.label_smoothing))
+
+    def _row_weights(
+        self, targets: Labels, weights: npt.NDArray[np.float64] | None
+    ) -> npt.NDArray[np.float64] | None:
+        return row_weights(targets, self.class_weight, weights)
+
+    def _strata(self, targets: Labels) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        return targets.index, targets.classes
+
+    def _require_same(self, targets: Labels) -> None:
+        if not np.array_equal(self.classes_, targets.classes) or self.label_kind_ != targets.kind:
+            raise ValueError(
+                f"warm_start=True needs the classes of the first fit, {self.classes_.tolist()}, "
+                f"got {targets.classes.tolist()}; pass warm_start=False."
+            )
+
+    def _check_outcome(self, candidate: TransformerClassifier, documents: Documents, targets: Labels) -> None:
+        if targets.kind == "single":
+            warn_of_collapse(candidate.predict(documents.take(few_of_each(targets)).rows()))
 
     def _default_scorer(self) -> Any:
         return make_scorer(f1_score, average="macro", zero_division=0.0, pos_label=None)
 
-    def _train(
-        self,
-        checkpoint: Checkpoint,
-        encoded: Encoded,
-        labels: Labels,
-        weights: npt.NDArray[np.float64] | None,
-        seed: int,
-        score: Callable[[], float] | None,
-    ) -> TrainingResult:
-        loss = BinaryCrossEntropy if labels.kind == "multilabel" else CrossEntropy
-        combined = row_weights(labels, self.class_weight, weights)
-        data = TrainingData(encoded, labels.targets, normalized_weights(combined, len(encoded)))
-        return self._run(checkpoint, OnLogits(loss(self.label_smoothing)), data, seed, score)
-
     # -- helpers ----------------------------------------------------------------------------------------------------
 
-    def _record_targets(self, labels: Labels) -> None:
-        self.classes_, self.label_kind_ = labels.classes, labels.kind
+    def _record_targets(self, targets: Labels) -> None:
+        self.classes_, self.label_kind_ = targets.classes, targets.kind
 
-    def _logits(self, X: Any) -> npt.NDArray[np.float32]:
-        return self._forward(X, read_logits, len(getattr(self, "classes_", ())))
+    def _probabilities(self, logits: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        shares = expit(logits) if self.label_kind_ == "multilabel" else softmax(logits, axis=1)
+        return shares.astype(np.float32, copy=False)
+
+    def _log_odds(self, shares: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+        """Return the logits that would give these probabilities: a document's windows have no logits in common."""
+        with np.errstate(divide="ignore"):  # log 0 is minus infinity, as it should be
+            others = np.log1p(-shares) if self.label_kind_ == "multilabel" else np.float32(0.0)
+            return np.log(shares) - others
+
+    @property
+    def _width(self) -> int:
+        return len(getattr(self, "classes_", ()))
 
     def _adopt_head(self, config: Any) -> None:
         names, problem = dict(config.id2label or {}), getattr(config, "problem_type", None)

@@ -28,10 +28,13 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         A hub id, a local folder, ``"bundled:NAME"``, or a config (random weights: useful in tests only).
     max_length : int, default=512
         Longest document, in tokens with the special ones; the model's own limit when that is lower.
-    truncation : {"head", "tail", "head_tail"}, default="head_tail"
-        Which tokens of a longer document are kept.
+    truncation : {"head", "tail", "head_tail", "chunk"}, default="head_tail"
+        Which tokens of a longer document are kept; ``"chunk"`` reads all of them in windows that overlap, and takes
+        the mean of their vectors, weighted by their tokens.
     head_length : int, default=128
         Tokens kept from the beginning by ``"head_tail"``; at most half of the room.
+    stride : int, default=64
+        Tokens that two neighbouring windows of ``"chunk"`` share.
     pooling : {"mean", "cls"}, default="mean"
         The vector of a document: the mean of its tokens' last hidden states, or that of its first token.
     prompt : str or None, default=None
@@ -93,6 +96,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         max_length: int = 512,
         truncation: str = "head_tail",
         head_length: int = 128,
+        stride: int = 64,
         pooling: str = "mean",
         prompt: str | None = None,
         normalize: bool = True,
@@ -106,6 +110,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         self.max_length = max_length
         self.truncation = truncation
         self.head_length = head_length
+        self.stride = stride
         self.pooling = pooling
         self.prompt = prompt
         self.normalize = normalize
@@ -166,7 +171,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Tra
         """
         self._validate_common()
         width = self._n_features_out if hasattr(self, "model_") else 0
-        vectors = self._forward(X, reader(self.pooling), width, progress=bool(self.verbose))
+        vectors = self._forward(
+            X, reader(self.pooling), width, aggregation="length", progress=bool(self.verbose)
+        )
         if self.normalize:
             norms = np.linalg.norm(vectors, axis=1, keepdims=True)
             vectors = vectors / np.maximum(norms, np.finfo(np.float32).tiny)

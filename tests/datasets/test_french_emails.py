@@ -109,13 +109,13 @@ def test_ruler_shared_runs():
 # The mails.
 
 
-def test_at_least_240_mails(frame):
-    assert len(frame) >= 240
+def test_at_least_490_mails(frame):
+    assert len(frame) >= 490
 
 
 def test_columns_and_kinds(frame):
-    assert list(frame.columns) == ["subject", "body", "sender", "date", "language", "label"]
-    for column in ("subject", "body", "sender", "language", "label"):
+    assert list(frame.columns) == ["subject", "body", "sender", "date", "language", "label", "split"]
+    for column in ("subject", "body", "sender", "language", "label", "split"):
         assert all(type(value) is str for value in frame[column]), column
     assert np.issubdtype(frame["date"].dtype, np.datetime64)
     assert frame["body"].str.strip().ne("").all()
@@ -154,16 +154,27 @@ def test_rows_are_in_date_order_and_labels_are_not_in_blocks(frame):
 
 
 def test_html_bodies(frame):
-    assert frame["body"].str.contains(HTML).sum() >= 10
+    assert frame["body"].str.contains(HTML).mean() == pytest.approx(0.06, abs=0.01)
 
 
 def test_long_bodies(frame):
     words = frame["body"].str.split().str.len()
-    assert ((words > 512) | (frame["body"].str.len() > 2500)).sum() >= 10
+    assert ((words > 512) | (frame["body"].str.len() > 2500)).mean() == pytest.approx(0.05, abs=0.01)
 
 
 def test_reply_chains(frame):
-    assert frame["body"].map(lambda body: REPLY_CHAIN.search(body) is not None).sum() >= 30
+    assert frame["body"].map(lambda body: REPLY_CHAIN.search(body) is not None).sum() >= 80
+
+
+def test_halves_agree_in_html_length_and_chains(frame):
+    body, test = frame["body"], frame["split"] == "test"
+    for holds in (
+        body.str.contains(HTML),
+        (body.str.split().str.len() > 512) | (body.str.len() > 2500),
+        body.map(lambda text: REPLY_CHAIN.search(text) is not None),
+        body.str.split().str.len() < 15,
+    ):
+        assert abs((holds & test).sum() - (holds & ~test).sum()) <= 2
 
 
 def test_no_duplicate_bodies(frame):
@@ -178,9 +189,13 @@ def test_no_two_bodies_share_a_run(frame):
 def test_phone_numbers_are_fiction(frame):
     texts = frame["subject"] + "\n" + frame["body"]
     numbers = [(row, number) for row, text in texts.items() for number in phone_numbers(text)]
-    assert len(numbers) >= 30
+    assert len(numbers) >= 80
     assert [(row, number) for row, number in numbers if not number.startswith(FICTION_PREFIXES)] == []
     assert [text for text in texts if FOREIGN_PHONE.search(text)] == []
+
+
+def test_senders_are_unique(frame):
+    assert frame["sender"].str.lower().is_unique
 
 
 def test_sender_domains_are_examples(frame):
@@ -200,6 +215,7 @@ def test_bunch(mails):
     assert set(mails) == {
         "data",
         "target",
+        "split",
         "frame",
         "target_names",
         "feature_names",
@@ -209,7 +225,8 @@ def test_bunch(mails):
     assert mails.feature_names == ["subject", "body"]
     pd.testing.assert_frame_equal(mails.data, mails.frame[["subject", "body"]])
     pd.testing.assert_series_equal(mails.target, mails.frame["label"])
-    assert mails.filename == [f"french_emails_{letter}.jsonl" for letter in "abcd"]
+    assert mails.filename == [f"french_emails_{letter}.jsonl" for letter in "abcdefghi"]
+    pd.testing.assert_series_equal(mails.split, mails.frame["split"])
 
 
 def test_return_X_y(mails):
@@ -224,6 +241,7 @@ def test_arrays(mails):
     assert bunch.data.dtype == bunch.target.dtype == object
     np.testing.assert_array_equal(bunch.data, mails.data.to_numpy(dtype=object))
     np.testing.assert_array_equal(bunch.target, mails.target.to_numpy(dtype=object))
+    np.testing.assert_array_equal(bunch.split, mails.split.to_numpy(dtype=object))
     X, y = load_french_emails(return_X_y=True, as_frame=False)
     np.testing.assert_array_equal(X, bunch.data)
     np.testing.assert_array_equal(y, bunch.target)
@@ -251,10 +269,24 @@ def test_options_are_keywords():
 
 def test_description_counts_the_frame(mails):
     """The tables of DESCR are checked against the rows, so that the page cannot go stale."""
-    cells = dict(re.findall(r"^\| (\w+) +\| +(\d+) \|", mails.DESCR, flags=re.MULTILINE))
-    counted = {**mails.frame["label"].value_counts(), **mails.frame["language"].value_counts()}
-    assert {key: int(value) for key, value in cells.items()} == {key: int(n) for key, n in counted.items()}
-    assert f"{len(mails.frame)} mails" in mails.DESCR
+    frame, body = mails.frame, mails.frame["body"]
+    traits = {
+        "HTML": body.str.contains(HTML),
+        "quotes an earlier message": body.map(lambda text: REPLY_CHAIN.search(text) is not None),
+        "more than 512 words or 2,500 characters": (body.str.split().str.len() > 512)
+        | (body.str.len() > 2500),
+        **{key: frame["label"] == key for key in LABELS},
+        **{key: frame["language"] == key for key in LANGUAGES},
+    }
+    rows = re.findall(r"^\| ([^|]+) \| (\d+) \| (\d+) \| (\d+) \|", mails.DESCR, flags=re.MULTILINE)
+    halves = {half: frame["split"] == half for half in ("train", "test")}
+    expected = {
+        key: (holds.sum(), *((holds & half).sum() for half in halves.values()))
+        for key, holds in traits.items()
+    }
+    assert {key: tuple(map(int, counts)) for key, *counts in rows} == expected
+    assert f"{len(frame)} mails" in mails.DESCR
+    assert f"{halves['train'].sum()} mails each" in mails.DESCR
     assert "CC0" in mails.DESCR
 
 

@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch.nn.attention import varlen
 
 from sktransformer.nn import packed_attention as room
+from sktransformer.nn.dropout import factor, kept
 from sktransformer.nn.packed_attention import packed_attention
 
 HEADS, WIDTH = 2, 4
@@ -149,7 +150,7 @@ def test_the_flash_kernel_gets_the_documents_laid_out_as_it_wants(
 
     monkeypatch.setattr(varlen, "varlen_attn", kernel)
     tensors = inputs(lengths)
-    attended = room._flash(*tensors, bounds_of(lengths), max(lengths), scale)
+    attended = room._flash(*tensors, bounds_of(lengths), lengths, lengths, scale)
     torch.testing.assert_close(attended, dense(tensors, lengths, scale), rtol=0, atol=1e-12)
 
 
@@ -165,3 +166,56 @@ def test_the_flash_kernel_equals_the_dense_mask(scale: float | None) -> None:
     mask = owner[:, None] == owner[None, :]
     expected = F.scaled_dot_product_attention(*(x.float() for x in tensors), attn_mask=mask, scale=scale)
     torch.testing.assert_close(attended.float(), expected.transpose(1, 2), rtol=0.02, atol=0.02)
+
+
+@pytest.mark.parametrize("lengths", LENGTHS)
+def test_one_query_a_document_gives_the_rows_of_all_queries(lengths: tuple[int, ...]) -> None:
+    query, key, value = inputs(lengths)
+    starts = bounds_of(lengths)[:-1].long()
+    whole = attend([query, key, value], lengths)
+    alone = attend([query[:, :, starts], key, value], lengths)
+    torch.testing.assert_close(alone, whole[:, starts], rtol=0, atol=1e-12)
+
+
+def masks_of(lengths: tuple[int, ...], seed: int, p: float) -> list[torch.Tensor]:
+    """The masks that attention draws after `seed`, a document at a time."""
+    torch.manual_seed(seed)
+    return [kept(torch.empty(HEADS, n, n, dtype=torch.float64), p) for n in lengths]
+
+
+@pytest.mark.parametrize("lengths", [(5,), (3, 1, 4)])
+def test_dropped_weights_are_those_of_the_formula(lengths: tuple[int, ...]) -> None:
+    p, (query, key, value) = 0.4, inputs(lengths)
+    with torch.random.fork_rng():
+        masks = masks_of(lengths, 3, p)
+        torch.manual_seed(3)
+        attended = attend([query, key, value], lengths, dropout=p)
+    expected = []
+    for q, k, v, mask in zip(*(x.split(lengths, dim=2) for x in (query, key, value)), masks, strict=True):
+        weights = (q[0] @ k[0].transpose(1, 2) / math.sqrt(WIDTH)).softmax(-1)
+        expected.append((weights * mask * factor(p)) @ v[0])
+    torch.testing.assert_close(attended[0], torch.cat(expected, dim=1).transpose(0, 1), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("first_only", [False, True])
+def test_gradients_of_dropped_attention(first_only: bool) -> None:
+    lengths = (3, 1, 2)
+    query, key, value = inputs(lengths)
+    if first_only:
+        query = query[:, :, bounds_of(lengths)[:-1].long()]
+    tensors = [x.clone().requires_grad_() for x in (query, key, value)]
+
+    def seeded(*given: torch.Tensor) -> torch.Tensor:
+        torch.manual_seed(5)  # the same masks at every evaluation
+        return attend(list(given), lengths, dropout=0.3, scale=0.7)
+
+    with torch.random.fork_rng():
+        assert torch.autograd.gradcheck(seeded, tensors)
+
+
+def test_dropped_attention_is_right_on_average() -> None:
+    tensors = inputs((4,))
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        mean = torch.stack([attend(tensors, (4,), dropout=0.25) for _ in range(4000)]).mean(0)
+    torch.testing.assert_close(mean, attend(tensors, (4,)), rtol=0, atol=0.05)

@@ -1,9 +1,10 @@
-"""Which models take packed rows, and how: one attention function and one hook.
+"""Which models take packed rows, and how: one attention function and one layer.
 
 Transformers looks attention up by name. The function registered here attends within each document of a packed row, and
 hands everything else to the stock sdpa function. Heads read the first token of each row; in a packed row that is the
-first token of each document, so a hook on the encoder gathers those before the head sees them. Both find the layout of
-the call in its keyword arguments: neither keeps state, so one model serves many threads.
+first token of each document, so the last layer of a classifier computes those only: its keys and values are of all
+tokens, its queries and all that follows of one token a document (a seventh of MiniLM's work, and the same numbers).
+Both find the layout of the call in its keyword arguments: neither keeps state, so one model serves many threads.
 """
 
 from __future__ import annotations
@@ -52,21 +53,50 @@ AttentionInterface.register(ATTENTION, _attention)
 AttentionMaskInterface.register(ATTENTION, sdpa_mask)
 
 
-def _gather_first_tokens(
-    module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
-) -> Any:
-    """Turn a packed row (1, N, H) into its documents' first tokens (B, 1, H)."""
-    layout = kwargs.get("packed_layout")
-    if layout is None:
-        return None
-    output.last_hidden_state = output.last_hidden_state[0].index_select(0, layout.starts)[:, None]
-    return output
+class _FirstTokens:
+    """The forward pass of a last layer: as ever for padded rows, first tokens (B, 1, H) for a packed row (1, N, H).
+
+    References
+    ----------
+    Devlin et al. 2019, "BERT", section 3.2: a classifier reads the final hidden state of the first token.
+    """
+
+    def __init__(self, layer: nn.Module) -> None:
+        self.layer: Any = layer
+
+    def __call__(self, hidden: torch.Tensor, *args: Any, **kwargs: Any) -> torch.Tensor:
+        layout = kwargs.get("packed_layout")
+        if layout is None:
+            whole: torch.Tensor = type(self.layer).forward(self.layer, hidden, *args, **kwargs)
+            return whole
+        attention = self.layer.attention
+        first = hidden[:, layout.starts]  # (1, B, H)
+        query, key, value = (
+            project(x).unflatten(-1, (-1, attention.self.attention_head_size)).transpose(1, 2)
+            for project, x in (
+                (attention.self.query, first),
+                (attention.self.key, hidden),
+                (attention.self.value, hidden),
+            )
+        )
+        attended = packed_attention(
+            query,
+            key,
+            value,
+            layout.bounds,
+            layout.lengths,
+            dropout=attention.self.dropout.p if self.layer.training else 0.0,
+            scale=attention.self.scaling,
+        )
+        mixed = attention.output(attended.flatten(2), first)
+        pooled: torch.Tensor = self.layer.feed_forward_chunk(mixed)
+        return pooled.transpose(0, 1)
 
 
 def enable_packing(model: PreTrainedModel, *, gather: bool) -> bool:
     """Let `model` take packed rows, if its architecture can; return whether it does.
 
-    With `gather` the encoder hands on each document's first token only (classification heads); without it, all tokens.
+    With `gather` the last layer computes only the first token of each document (classification heads).
     """
     if model.config.model_type not in PACKABLE or getattr(model.config, "is_decoder", False):
         return False
@@ -75,5 +105,6 @@ def enable_packing(model: PreTrainedModel, *, gather: bool) -> bool:
     model.set_attn_implementation(ATTENTION)
     if gather:
         encoder: Any = model.base_model.encoder
-        encoder.register_forward_hook(_gather_first_tokens, with_kwargs=True)
+        last = encoder.layer[-1]
+        last.forward = _FirstTokens(last)
     return True

@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 from ..devices import autocast, is_out_of_memory
 from ..errors import OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Batch, Collator, plan
-from ..text.encoding import Encoded
+from ..text.windows import Encoded
 
 SMALLEST_BUDGET = 16  # tokens
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from .encoding import Encoded
+from .windows import Encoded
 
 Layout = Literal["packed", "padded"]
 Rows = npt.NDArray[np.int64]

@@ -1,95 +1,22 @@
-"""Documents become token windows: one tokenizer call a text, no padding, no truncation inside the tokenizer.
+"""Documents become tokens: one tokenizer call a text, no padding, no truncation inside the tokenizer.
 
 A fast tokenizer keeps its truncation and padding settings as state, and every ordinary call rewrites them: two threads
 that share one raise "Already borrowed", or cut with each other's settings. So this module asks the backend for plain
-ids only, and adds special tokens and cuts by itself, in NumPy. Encoding reads, and never writes, the tokenizer.
+ids only; special tokens and cuts are `windows`' business, in NumPy. Encoding reads, and never writes, the tokenizer.
 """
 
 from __future__ import annotations
 
 import copy
 import threading
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from ..errors import TruncationWarning, did_you_mean, warn_user
-from ..validation import check_number
 from .documents import Documents
+from .windows import Cut, Encoded, IntArray, Segments, Template, assemble, plan_windows, warn_cut
 
-Truncation = Literal["head", "tail", "head_tail"]
-TRUNCATIONS = ("head", "tail", "head_tail")
-IntArray = npt.NDArray[np.int32]
 PROBES = ("a", "0", ".", "的")  # known texts; a vocabulary learned on few texts may lack some
-
-
-@dataclass(frozen=True)
-class Encoded:
-    """Token windows, laid end to end.
-
-    ``ids[starts[w]:starts[w + 1]]`` are the int32 token ids of window ``w``, special tokens included; ``types`` are its
-    segment ids when documents are pairs; ``document[w]`` is the row it belongs to. `n_cut` documents lost tokens.
-    """
-
-    ids: IntArray
-    starts: npt.NDArray[np.int64]
-    document: IntArray
-    n_documents: int
-    types: npt.NDArray[np.int8] | None = None
-    n_cut: int = 0
-
-    def __len__(self) -> int:
-        return self.n_documents
-
-    @property
-    def lengths(self) -> npt.NDArray[np.int64]:
-        """Tokens of each window, shape (n_windows,)."""
-        return np.diff(self.starts)
-
-
-@dataclass(frozen=True)
-class Segments:
-    """Segment ids of a template's parts, as the tokenizer gives them: one a special token, one a text."""
-
-    prefix: tuple[int, ...]
-    first: int
-    middle: tuple[int, ...]
-    second: int
-    suffix: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Template:
-    """The special tokens round one text, or round and between two; `segments` where not all are 0."""
-
-    prefix: tuple[int, ...]
-    middle: tuple[int, ...]
-    suffix: tuple[int, ...]
-    segments: Segments | None = None
-
-    @property
-    def n_special(self) -> int:
-        return len(self.prefix) + len(self.middle) + len(self.suffix)
-
-
-@dataclass(frozen=True)
-class Cut:
-    """How documents longer than the model are cut: `max_length` counts special tokens too."""
-
-    max_length: int = 512
-    truncation: Truncation = "head_tail"
-    head_length: int = 128
-
-    def __post_init__(self) -> None:
-        if self.truncation not in TRUNCATIONS:
-            hint = did_you_mean(str(self.truncation), TRUNCATIONS)
-            raise ValueError(
-                f"truncation={self.truncation!r} is not known; choose one of {TRUNCATIONS}.{hint}"
-            )
-        for name in ("max_length", "head_length"):
-            check_number(name, getattr(self, name), low=1, integer=True)
 
 
 class TextEncoder:
@@ -115,7 +42,7 @@ class TextEncoder:
         self._filler = np.asarray([next(i for i in known if i is not None)], dtype=np.int32)
 
     def encode(self, documents: Documents, cut: Cut, *, warn: bool = True) -> Encoded:
-        """Return one window a document, cut to ``cut.max_length`` tokens.
+        """Return the windows of each document: one of at most ``cut.max_length`` tokens, or several to "chunk".
 
         Raises
         ------
@@ -123,22 +50,22 @@ class TextEncoder:
             When `max_length` leaves no room beside the special tokens.
         """
         template = self.single if documents.second is None else self.pair
-        room = cut.max_length - template.n_special
-        if room < 1:
-            raise ValueError(
-                f"max_length={cut.max_length} leaves no room beside {template.n_special} special tokens; "
-                f"raise max_length."
-            )
-        columns = [self._ids(texts) for texts in (documents.first, documents.second) if texts is not None]
-        totals = [sum(map(len, row)) for row in zip(*columns, strict=True)]
+        room = cut.room(template.n_special)
+        columns = self.tokenize(documents)
+        lengths = [list(map(len, column)) for column in columns]
         if not template.n_special:  # an empty document still needs one token to be read
-            pairs = zip(columns[0], totals, strict=True)
-            columns[0] = [ids if total else self._filler for ids, total in pairs]
-        n_cut = sum(total > room for total in totals)
-        encoded = _assemble(template, _cut_columns(columns, room, cut), n_cut)
+            for i, row in enumerate(zip(*lengths, strict=True)):
+                if not sum(row):
+                    columns[0][i], lengths[0][i] = self._filler, 1
+        plan = plan_windows(lengths[0], lengths[1] if len(lengths) == 2 else None, room, cut)
+        encoded = assemble(template, columns, plan)
         if warn:
-            warn_cut(n_cut, len(documents), cut)
+            warn_cut(plan.n_cut, len(documents), cut)
         return encoded
+
+    def tokenize(self, documents: Documents) -> list[list[IntArray]]:
+        """Return the ids of each text without special tokens, a list for the first texts and one for the second."""
+        return [self._ids(texts) for texts in (documents.first, documents.second) if texts is not None]
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
         rows = self._all_ids(texts)
@@ -200,84 +127,3 @@ def _find(ids: list[int], part: list[int], start: int) -> int:
     raise ValueError(
         "the tokenizer changes a text's tokens when it adds special tokens; such a tokenizer can't be used."
     )
-
-
-def _share(a: int, b: int, room: int) -> tuple[int, int]:
-    """Split `room` between two texts: the shorter keeps what it needs, up to a half."""
-    if a + b <= room:
-        return a, b
-    half = room // 2
-    if a <= half:
-        return a, room - a
-    if b <= half:
-        return room - b, b
-    return room - half, half
-
-
-def _shorten(ids: IntArray, room: int, cut: Cut) -> IntArray:
-    """Keep `room` tokens: the first, the last, or the first `head_length` (at most a half) and the last."""
-    if len(ids) <= room:
-        return ids
-    if cut.truncation == "head":
-        return ids[:room]
-    if cut.truncation == "tail":
-        return ids[len(ids) - room :]
-    head = min(cut.head_length, room // 2)
-    return np.concatenate([ids[:head], ids[len(ids) - (room - head) :]])
-
-
-def _cut_columns(columns: list[list[IntArray]], room: int, cut: Cut) -> list[list[IntArray]]:
-    """Cut each document's texts so that together they have at most `room` tokens."""
-    if len(columns) == 1:
-        return [[_shorten(ids, room, cut) for ids in columns[0]]]
-    shares = [_share(len(a), len(b), room) for a, b in zip(*columns, strict=True)]
-    return [
-        [_shorten(ids, share[i], cut) for ids, share in zip(column, shares, strict=True)]
-        for i, column in enumerate(columns)
-    ]
-
-
-def _assemble(template: Template, columns: list[list[IntArray]], n_cut: int) -> Encoded:
-    """Lay prefix, first text, middle, second text and suffix of each document end to end."""
-    prefix, middle, suffix = (
-        np.asarray(part, dtype=np.int32) for part in (template.prefix, template.middle, template.suffix)
-    )
-    if len(columns) == 1:
-        parts = [part for ids in columns[0] for part in (prefix, ids, suffix)]
-    else:
-        parts = [part for a, b in zip(*columns, strict=True) for part in (prefix, a, middle, b, suffix)]
-    lengths = [sum(map(len, row)) + template.n_special for row in zip(*columns, strict=True)]
-    starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-    n_documents = len(columns[0])
-    return Encoded(
-        np.concatenate(parts) if parts else np.zeros(0, dtype=np.int32),
-        starts,
-        np.arange(n_documents, dtype=np.int32),
-        n_documents,
-        None if template.segments is None else _types(template.segments, columns),
-        n_cut,
-    )
-
-
-def _types(segments: Segments, columns: list[list[IntArray]]) -> npt.NDArray[np.int8]:
-    """Repeat the template's segment ids over the documents' tokens."""
-    prefix, middle, suffix = (
-        np.asarray(part, dtype=np.int8) for part in (segments.prefix, segments.middle, segments.suffix)
-    )
-    parts: list[npt.NDArray[np.int8]] = []
-    for row in zip(*columns, strict=True):
-        parts += [prefix, np.full(len(row[0]), segments.first, dtype=np.int8)]
-        if len(row) == 2:
-            parts += [middle, np.full(len(row[1]), segments.second, dtype=np.int8)]
-        parts.append(suffix)
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int8)
-
-
-def warn_cut(n_cut: int, n_documents: int, cut: Cut) -> None:
-    """Say once how many documents were cut, if any."""
-    if n_cut:
-        warn_user(
-            f"{n_cut} of {n_documents} documents are longer than {cut.max_length} tokens and were cut "
-            f"(truncation={cut.truncation!r}).",
-            TruncationWarning,
-        )

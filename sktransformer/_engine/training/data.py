@@ -11,7 +11,7 @@ import torch
 from torch.utils.data import Dataset
 
 from ..text.batches import Rows
-from ..text.encoding import Encoded
+from ..text.windows import Encoded
 
 
 @dataclass(frozen=True)

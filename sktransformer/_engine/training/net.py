@@ -8,6 +8,7 @@ step does not depend on how it was cut), and its habit of reading the loss back 
 from __future__ import annotations
 
 import dis
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..devices import autocast, is_out_of_memory
 from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows, plan
 from .callbacks import StopTraining
+from .cpu import CpuKernels
 from .data import OptimizerBatches, TrainingData
 from .losses import Objective
 from .schedules import fused_adamw, parameter_groups
@@ -142,7 +144,8 @@ class MicroBatchNet(skorch.NeuralNet):
         before = self.token_budget
         while True:
             try:
-                step = self._accumulate(batch[0])
+                with self._kernels():
+                    step = self._accumulate(batch[0])
                 break
             except (RuntimeError, MemoryError) as error:
                 if not is_out_of_memory(error) or self.token_budget // 2 < SMALLEST_BUDGET:
@@ -151,6 +154,9 @@ class MicroBatchNet(skorch.NeuralNet):
         if self.token_budget < before:
             self._warn_once()
         return step
+
+    def _kernels(self) -> Any:
+        return CpuKernels() if self.collator.device.type == "cpu" else nullcontext()
 
     def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor | None]:
         data: TrainingData = self.data_

@@ -18,7 +18,8 @@ from sktransformer._engine.checkpoints.packing import ATTENTION, PACKABLE, enabl
 from sktransformer._engine.checkpoints.structure import first_position
 from sktransformer._engine.text.batches import Batch, Collator, Layout
 from sktransformer._engine.text.documents import Documents
-from sktransformer._engine.text.encoding import Cut, TextEncoder
+from sktransformer._engine.text.encoding import TextEncoder
+from sktransformer._engine.text.windows import Cut
 from sktransformer._engine.training.fit import _checkpointing
 from sktransformer.testing.checkpoints import SENTENCES, TINY_NAMES
 

@@ -19,7 +19,8 @@ from sktransformer._engine.errors import OutOfMemoryBackoffWarning
 from sktransformer._engine.inference.forward import forward, read_logits
 from sktransformer._engine.text.batches import Batch, Collator, Layout
 from sktransformer._engine.text.documents import Documents
-from sktransformer._engine.text.encoding import Cut, Encoded, TextEncoder
+from sktransformer._engine.text.encoding import TextEncoder
+from sktransformer._engine.text.windows import Cut, Encoded
 from sktransformer.testing.checkpoints import ENCODERS, SENTENCES
 
 Loader = Callable[..., Checkpoint]

@@ -14,7 +14,8 @@ from sktransformer._engine.inference.forward import forward
 from sktransformer._engine.inference.pooling import POOLINGS, cls, mean, reader
 from sktransformer._engine.text.batches import Batch, Collator, Layout
 from sktransformer._engine.text.documents import Documents
-from sktransformer._engine.text.encoding import Cut, Encoded, TextEncoder
+from sktransformer._engine.text.encoding import TextEncoder
+from sktransformer._engine.text.windows import Cut, Encoded
 from sktransformer.testing.checkpoints import ENCODERS, SENTENCES
 
 Loader = Callable[..., Checkpoint]

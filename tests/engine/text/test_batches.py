@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.text.batches import Batch, Collator, Layout, plan
-from sktransformer._engine.text.encoding import Encoded
+from sktransformer._engine.text.windows import Encoded
 
 CPU = torch.device("cpu")
 LAYOUTS: tuple[Layout, Layout] = ("packed", "padded")
@@ -197,7 +197,8 @@ def test_a_text_that_holds_the_padding_token_is_read_alike_in_both_layouts(
     checkpoint: Callable[..., Checkpoint], tokenizer: Callable[[str], Any]
 ) -> None:
     from sktransformer._engine.text.documents import Documents
-    from sktransformer._engine.text.encoding import Cut, TextEncoder
+    from sktransformer._engine.text.encoding import TextEncoder
+    from sktransformer._engine.text.windows import Cut
 
     model = checkpoint("roberta", "classification").model
     texts = ["le <pad> chat", "<pad>", "le chat noir est assis"]

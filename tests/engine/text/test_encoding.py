@@ -17,7 +17,8 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from sktransformer._engine.errors import TruncationWarning
 from sktransformer._engine.text.documents import Documents
-from sktransformer._engine.text.encoding import Cut, Encoded, TextEncoder, Truncation
+from sktransformer._engine.text.encoding import TextEncoder
+from sktransformer._engine.text.windows import Cut, Encoded, Truncation
 from sktransformer.testing.checkpoints import SENTENCES, TINY_NAMES, tiny_checkpoint
 
 FAST = [name for name in TINY_NAMES if not name.startswith(("flaubert", "marian"))]
@@ -80,7 +81,7 @@ def test_single_texts_get_the_tokenizers_own_ids(name: str, tokenizer: Callable[
     assert encoded.ids.dtype == np.int32
     assert encoded.lengths.tolist() == [len(row) for row in expected]
     assert encoded.document.tolist() == list(range(len(TEXTS)))
-    assert (len(encoded), encoded.n_cut, encoded.types) == (len(TEXTS), 0, None)
+    assert (encoded.n_documents, encoded.n_cut, encoded.types) == (len(TEXTS), 0, None)
 
 
 @pytest.mark.parametrize("name", TINY_NAMES)
@@ -122,7 +123,7 @@ def test_no_documents() -> None:
     tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint("bert"))
     for documents in (Documents([]), Documents([], [])):
         encoded = TextEncoder(tokenizer).encode(documents, LONG)
-        assert (len(encoded), encoded.ids.tolist(), encoded.starts.tolist()) == (0, [], [0])
+        assert (encoded.n_documents, encoded.ids.tolist(), encoded.starts.tolist()) == (0, [], [0])
         assert encoded.lengths.tolist() == []
 
 
@@ -292,7 +293,8 @@ def test_one_warning_a_call_counts_the_cut_documents(numbers: TextEncoder) -> No
         encoded = numbers.encode(documents, Cut(8))
     assert encoded.n_cut == 2
     assert [str(w.message) for w in caught] == [
-        "2 of 4 documents are longer than 8 tokens and were cut (truncation='head_tail')."
+        "2 of 4 documents are longer than 8 tokens and were cut (truncation='head_tail'); "
+        'truncation="chunk" reads them whole.'
     ]
     assert caught[0].filename == __file__  # the line of the call
 

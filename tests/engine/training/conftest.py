@@ -13,7 +13,8 @@ from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.checkpoints.structure import first_position
 from sktransformer._engine.text.batches import Collator, Layout
 from sktransformer._engine.text.documents import Documents
-from sktransformer._engine.text.encoding import Cut, TextEncoder
+from sktransformer._engine.text.encoding import TextEncoder
+from sktransformer._engine.text.windows import Cut
 from sktransformer._engine.training.data import TrainingData, normalized_weights
 from sktransformer._engine.training.fit import TrainingSettings
 from sktransformer._engine.training.losses import CrossEntropy, OnLogits

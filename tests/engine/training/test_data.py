@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sktransformer._engine.text.encoding import Encoded
+from sktransformer._engine.text.windows import Encoded
 from sktransformer._engine.training.data import OptimizerBatches, TrainingData, normalized_weights
 
 

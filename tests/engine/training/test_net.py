@@ -16,7 +16,7 @@ import torch.nn.functional as F
 
 from sktransformer._engine.errors import OutOfMemoryBackoffWarning
 from sktransformer._engine.text.batches import Layout
-from sktransformer._engine.text.encoding import Encoded
+from sktransformer._engine.text.windows import Encoded
 from sktransformer._engine.training import net as room
 from sktransformer._engine.training.data import TrainingData
 

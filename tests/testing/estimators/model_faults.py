@@ -13,7 +13,7 @@ import torch
 from sktransformer import TransformerClassifier, TransformerEmbedder
 from sktransformer._engine.checkpoints.bundle import versions
 from sktransformer._engine.errors import NonFiniteLossError
-from sktransformer._engine.text.encoding import Cut
+from sktransformer._engine.text.windows import Cut
 from sktransformer._engine.training.callbacks import ValidationScoring
 from sktransformer.testing import tiny_checkpoint
 
