@@ -23,7 +23,7 @@ from sktransformer import load_french_emails
 scratch = tempfile.TemporaryDirectory()
 folder = Path(scratch.name)
 inbox = mailbox.mbox(folder / "inbox.mbox")
-for mail in load_french_emails().frame.itertuples():
+for mail in load_french_emails(subset="train").frame.itertuples():
     message = EmailMessage()
     message["From"], message["Date"], message["Subject"] = (
         mail.sender,
