@@ -45,6 +45,9 @@ AIMS: tuple[Aim, ...] = (
     ("persistence", (*_MINILM, "clone_seconds"), "<=", 0.001, "clone, seconds"),
     ("french_topics", ("frozen multilingual-e5-small + logistic regression", "macro_f1"), ">=", 0.82,
      "French topics, frozen encoder, macro-F1"),
+    ("email_cleaning", ("short", "mails_per_second", "subjects and bodies, one call"), ">=", 3000,
+     "EmailCleaner, short mails a second"),
+    ("email_cleaning", ("worst_megabyte",), "<=", 1, "EmailCleaner, worst hostile megabyte, seconds"),
 )  # fmt: skip
 
 
@@ -255,11 +258,27 @@ def french_topics(record: Record) -> list[str]:
     return [lead, "", *table(["", "macro-F1", "accuracy", "fit, processor s", "ms a document"], rows)]
 
 
+def email_cleaning(record: Record) -> list[str]:
+    short, hostile = record["results"]["short"], record["results"]["hostile"]
+    rows = [
+        [name, *[spread(found[clock]) for clock in ("wall", "cpu")]]
+        for name, found in short["mails_per_second"].items()
+    ]
+    lines = [f"{short['mails']} mails, {number(short['mean_characters'])} characters on average.", ""]
+    lines += table(["mails a second", "by wall time", "by processor time"], rows)
+    rows = [
+        [name, spread(list(found["seconds"].values())[-1]["cpu"]), f"{found['growth']:.2f}"]
+        for name, found in hostile.items()
+    ]
+    return lines + table(["one hostile megabyte", "s, processor", "exponent of time, x1 to x16"], rows)
+
+
 SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "training": ("Training", training),
     "inference": ("Inference", inference),
     "persistence": ("Import, files, memory", persistence),
     "french_topics": ("French topics", french_topics),
+    "email_cleaning": ("Cleaning e-mails", email_cleaning),
     "budget": ("Token budgets, precision, growth", budget),
 }
 

@@ -12,7 +12,7 @@ from ._engine.version import __version__
 if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__getattr__` finds
     from .baselines import tfidf_svm
     from .datasets import load_french_emails
-    from .email import EmailCleaner
+    from .email import EmailCleaner, LanguageRouter, read_mailbox
     from .ensemble import (
         RejectOption,
         RiskCoverageDisplay,
@@ -36,6 +36,7 @@ _ROOMS = {
     "RejectOption": "ensemble",
     "RiskCoverageDisplay": "ensemble",
     "SeedEnsemble": "ensemble",
+    "LanguageRouter": "email",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "WeightedSoftVote": "ensemble",
@@ -46,6 +47,7 @@ _ROOMS = {
     "load_french_emails": "datasets",
     "risk_coverage_curve": "ensemble",
     "soft_vote": "ensemble",
+    "read_mailbox": "email",
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
@@ -57,6 +59,7 @@ __all__ = [
     "ComparisonDisplay",
     "ComparisonResult",
     "EmailCleaner",
+    "LanguageRouter",
     "RejectOption",
     "RiskCoverageDisplay",
     "SeedEnsemble",
@@ -69,6 +72,7 @@ __all__ = [
     "error_correlation",
     "error_correlation_from_predictions",
     "load_french_emails",
+    "read_mailbox",
     "risk_coverage_curve",
     "soft_vote",
     "tfidf_svm",

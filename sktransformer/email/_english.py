@@ -44,6 +44,7 @@ ENGLISH = Language(
     courtesy_openings=phrases("please accept, i remain, assuring you, looking forward"),
     courtesy_patterns=(r"\b(?:kind|best|warm) regards\b", r"yours (?:sincerely|faithfully|truly)"),
     postscripts=phrases("ps, p.s, nb, n.b, encl, enclosure, attachment"),
+    greetings=phrases("hi, hello, hey, dear, good morning, good afternoon"),
     sentence_openings=phrases(
         """
         i, i'm, i've, i'd, we, you, please, could, can, would, thanks, thank, my, if, when, how, why, what,

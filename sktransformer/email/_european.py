@@ -32,6 +32,7 @@ GERMAN = Language(
     ),
     thanks=phrases("danke, vielen dank, besten dank, danke im voraus, vielen dank im voraus"),
     postscripts=phrases("ps, p.s, anlage, anlagen"),
+    greetings=phrases("hallo, guten tag, guten morgen, sehr geehrte, sehr geehrter, liebe, lieber"),
     sentence_openings=phrases("ich, wir, sie, bitte, können, könnten, mein, meine, danke, wenn, es"),
     company_words=phrases("amtsgericht, geschäftsführer, handelsregister, ust-id"),
     footer_patterns=(
@@ -69,6 +70,7 @@ SPANISH = Language(
     ),
     thanks=phrases("gracias, muchas gracias, gracias de antemano, mil gracias"),
     postscripts=phrases("pd, p.d"),
+    greetings=phrases("hola, buenos días, buenas tardes, estimado, estimada"),
     sentence_openings=phrases("yo, nosotros, por favor, puede, podría, podrían, mi, no, gracias, quiero"),
     footer_patterns=(rf"enviado (?:desde|con|a través de) (?=[^,;]*\b(?:{DEVICES})\b)[^,;?]{{1,60}}",),
     notice_patterns=(r"antes de imprimir",),
@@ -105,6 +107,7 @@ ITALIAN = Language(
         """
     ),
     thanks=phrases("grazie, grazie mille, grazie in anticipo, molte grazie"),
+    greetings=phrases("buongiorno, buonasera, ciao, salve, gentile, egregio"),
     sentence_openings=phrases("io, noi, vorrei, potete, può, per favore, non, il mio, grazie, ho"),
     footer_patterns=(rf"inviato (?:da|dal|dalla|con|tramite) (?=[^,;]*\b(?:{DEVICES})\b)[^,;?]{{1,60}}",),
     notice_patterns=(r"prima di stampare",),
@@ -138,6 +141,7 @@ DUTCH = Language(
         """
     ),
     thanks=phrases("bedankt, alvast bedankt, dank u, dank je"),
+    greetings=phrases("hallo, beste, geachte, goedemorgen, goedemiddag"),
     sentence_openings=phrases("ik, wij, we, kunt, graag, mijn, bedankt"),
     footer_patterns=(rf"verzonden (?:vanaf|vanuit|met|via) (?=[^,;]*\b(?:{DEVICES})\b)[^,;?]{{1,60}}",),
     legal_openings=(r"(?:dit bericht|deze e-?mail|de informatie)",),
@@ -169,6 +173,7 @@ PORTUGUESE = Language(
         """
     ),
     thanks=phrases("obrigado, obrigada, muito obrigado, muito obrigada, desde já obrigado"),
+    greetings=phrases("olá, bom dia, boa tarde, caro, cara, prezado, prezada"),
     sentence_openings=phrases("eu, nós, por favor, pode, poderia, meu, minha, não, obrigado, obrigada"),
     footer_patterns=(rf"enviado (?:do|de|a partir do|pelo) (?=[^,;]*\b(?:{DEVICES})\b)[^,;?]{{1,60}}",),
     legal_openings=(r"esta (?:mensagem|comunicação)", r"as informações contidas"),

@@ -84,6 +84,7 @@ FRENCH = Language(
         piece jointe, pieces jointes
         """
     ),
+    greetings=phrases("bonjour, bonsoir, salut, madame, monsieur, mesdames, messieurs, cher, chère, chers"),
     sentence_openings=phrases(
         """
         je, j'ai, j'avais, j'attends, j'aimerais, j'espère, nous, vous, merci, pouvez-vous, pourriez-vous,

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import Tags
 
 from .._engine.validation import check_choice
 
@@ -93,6 +94,34 @@ def check_texts(texts: Sequence[Any], *, name: str, missing: str) -> list[str]:
     return checked
 
 
+def check_sequence(X: Any) -> None:
+    """Raise TypeError for a bare string, and for what has no rows in an order."""
+    if isinstance(X, (str, bytes)):
+        raise TypeError(
+            f"X must hold one text a row, got a bare {type(X).__name__}; pass [text] for a single mail."
+        )
+    if isinstance(X, (dict, set, frozenset)) or not isinstance(X, Iterable):
+        raise TypeError(f"X must be a list, array, Series or frame of str, got {type(X).__name__}.")
+
+
+def check_width(rows: Sequence[Any]) -> int:
+    """Return the length of the rows, or raise ValueError with the first one that is no row or of another length."""
+    width = len(rows[0])
+    for number, row in enumerate(rows):
+        if not isinstance(row, (list, tuple)) or len(row) != width:
+            raise ValueError(f"X[{number}] must hold {width} text(s) like X[0], got {row!r:.60}.")
+    return width
+
+
+def describe_input(tags: Tags, missing: str) -> None:
+    """Tell scikit-learn that texts go in, and that they are checked here: its checks are for numbers."""
+    tags.input_tags.string = True
+    tags.input_tags.one_d_array = True
+    tags.input_tags.two_d_array = True
+    tags.input_tags.allow_nan = missing == "empty"
+    tags.no_validation = True
+
+
 def _is_missing(value: Any) -> bool:
     # NaN differs from itself; pandas' NA and NaT say so through a name instead, since comparing NA gives NA.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -122,12 +151,7 @@ def _column(X: Any, name: Any) -> list[Any]:
 
 
 def _from_sequence(X: Any) -> tuple[list[Any] | None, list[Any]]:
-    if isinstance(X, (str, bytes)):
-        raise TypeError(
-            f"X must hold one text a row, got a bare {type(X).__name__}; pass [text] for a single mail."
-        )
-    if isinstance(X, (dict, set, frozenset)) or not isinstance(X, Iterable):
-        raise TypeError(f"X must be a list, array, Series or frame of str, got {type(X).__name__}.")
+    check_sequence(X)
     rows: Any = X if isinstance(X, np.ndarray) else list(X)
     if isinstance(X, np.ndarray):
         if X.ndim not in (1, 2):
@@ -141,10 +165,7 @@ def _from_sequence(X: Any) -> tuple[list[Any] | None, list[Any]]:
 
 
 def _from_rows(rows: list[Any]) -> tuple[list[Any] | None, list[Any]]:
-    width = len(rows[0])
-    for number, row in enumerate(rows):
-        if not isinstance(row, (list, tuple)) or len(row) != width:
-            raise ValueError(f"X[{number}] must hold {width} text(s) like X[0], got {row!r:.60}.")
+    width = check_width(rows)
     if width == 1:
         return None, [row[0] for row in rows]
     if width == 2:

@@ -42,6 +42,8 @@ class Language:
     """Marks of text that comes back after a signature: "ps", "pj"."""
     sentence_openings: tuple[str, ...] = ()
     """First words of a sentence somebody wrote, never of a signature: "je", "please"."""
+    greetings: tuple[str, ...] = ()
+    """First words of a message: nobody writes them a second time below what their phone adds."""
     company_words: tuple[str, ...] = ()
     """Words of the legal line of a company's signature."""
     footer_patterns: tuple[str, ...] = ()

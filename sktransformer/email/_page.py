@@ -40,6 +40,8 @@ class Page:
         Lines at which the markup says that an older message begins.
     everything : str
         All of `lows`, one a line: where to look for a word before looking for its line.
+    found : dict
+        What :meth:`has_any` has answered.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -50,6 +52,7 @@ class Page:
     kinds: list[str] = field(default_factory=list)
     cuts: frozenset[int] = frozenset()
     everything: str = ""
+    found: dict[tuple[str, ...], bool] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -63,10 +66,12 @@ class Page:
         """Take all labels away."""
         self.kinds = [BODY] * len(self.kinds)
 
-    def has_any(self, words: Iterable[str]) -> bool:
-        """Whether one of the words occurs anywhere in the mail."""
-        everything = self.everything
-        return any(word in everything for word in words)
+    def has_any(self, words: tuple[str, ...]) -> bool:
+        """Whether one of the words occurs anywhere in the mail; looked up once, since threads ask at every cut."""
+        if words not in self.found:
+            everything = self.everything
+            self.found[words] = any(word in everything for word in words)
+        return self.found[words]
 
     def mark(self, start: int, stop: int, kind: str) -> None:
         """Label the lines from `start` to `stop` that have no label yet."""

@@ -46,6 +46,9 @@ _DATED_ADDRESS = re.compile(
     r"[^\d<>:]{0,24}\d[^<>]{5,200}<[^<>\s]+@[^<>\s]+ ?>(?: [^\W\d_]{1,15}(?:\(\w{1,2}\))?)? ?:$"
 )
 
+# "2013.02.08. 7:31 ..., X ...:" in a language that is not known: a line of that kind is only believed above a quote.
+_DATE_FIRST = re.compile(r"[^\w<]{0,8}\d[^?!]{8,200}:$")
+
 _YEAR = r"(?:\b(?:19|20)\d\d\b|\d{1,2}[/.\-]\d{1,2}[/.\-]\d{2,4})"
 _CLOCK = r"(?:\b\d{1,2} ?[:h.] ?\d{2}\b)"
 _HAS_YEAR = re.compile(_YEAR)
@@ -64,6 +67,10 @@ _SEPARATOR = re.compile(
     rf"|(?:{alternatives(collect('separators'))})\s*[-_=*—]{{2,}}$"
     rf"|(?:{alternatives(collect('bare_separators'))}) ?:?$"
 )
+# The same in a language that is not known, if keys with an address among their values stand right below.
+_ANY_SEPARATOR = re.compile(r"-{4,} ?[^\W\d_][^-]{2,40}-{4,}$")
+_ANY_KEY = re.compile(r"[^\W\d_]{1,12} ?: ?\S")
+_MOST_KEYS = 6
 
 
 def find_cuts(page: Page) -> list[Cut]:
@@ -93,7 +100,7 @@ def is_followed_by_quote(page: Page, cut: Cut) -> bool:
 
 
 def _attributions(page: Page) -> Iterator[Cut]:
-    if "<" not in page.everything and not page.has_any(_VERBS):
+    if not page.has_any(("<", ">")) and not page.has_any(_VERBS):
         return
     for last in range(page.looked_at):
         low = page.lows[last]
@@ -129,9 +136,12 @@ def _attribution_start(page: Page, last: int) -> int | None:
 
 
 def _is_attribution(joined: str, quoted_below: bool, named: bool) -> bool:
+    if not (quoted_below or joined.endswith(":") or "@" in joined):
+        return False
     found = _ATTRIBUTION.match(joined)
     if not found:
-        return bool(_DATED_ADDRESS.match(joined) and _HAS_YEAR.search(joined) and _HAS_CLOCK.search(joined))
+        looks_like_one = _DATED_ADDRESS.match(joined) or (quoted_below and _DATE_FIRST.match(joined))
+        return bool(looks_like_one and _HAS_YEAR.search(joined) and _HAS_CLOCK.search(joined))
     # "Le 3 mars le plombier a écrit :" is prose: mail programs give an address, a time, or a year and a name.
     if quoted_below or "@" in joined:
         return True
@@ -148,11 +158,27 @@ def _names_somebody(text: str) -> bool:
 
 
 def _separators(page: Page) -> Iterator[Cut]:
-    if not page.has_any(collect("separators")) and not page.has_any(collect("bare_separators")):
+    known = page.has_any(collect("separators")) or page.has_any(collect("bare_separators"))
+    if not known and "----" not in page.everything:
         return
     for line in range(page.looked_at):
-        if page.kinds[line] == BODY and _SEPARATOR.match(page.lows[line]):
+        if page.kinds[line] != BODY:
+            continue
+        low = page.lows[line]
+        if known and _SEPARATOR.match(low):
             yield Cut(line, line + 1, HEADER)
+        elif low.startswith("----") and _ANY_SEPARATOR.match(low):
+            stop = _end_of_keys(page, line + 1)
+            if stop >= line + 3 and any("@" in page.lows[key] for key in range(line + 1, stop)):
+                yield Cut(line, stop, HEADER)
+
+
+def _end_of_keys(page: Page, line: int) -> int:
+    """The line after the keys, of any language, that begin at `line`."""
+    last = min(line + _MOST_KEYS, page.looked_at)
+    while line < last and not page.gaps[line] and _ANY_KEY.match(page.lows[line]):
+        line += 1
+    return line
 
 
 def _header_blocks(page: Page) -> Iterator[Cut]:

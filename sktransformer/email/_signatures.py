@@ -46,6 +46,8 @@ _LOOSE_FOOTER = compile_any(
     collect("loose_footer_patterns"), prefix=r"[^\w]{0,4}", suffix=rf"{_LINK}[\W_]{{0,4}}$"
 )
 _LONGEST_FOOTER = 160
+_GREETING = re.compile(rf"[^\w]{{0,3}}(?:{alternatives(collect('greetings'))})\b")
+_LONGEST_GREETING = 4  # words
 
 # More lines than this after a closing are not a signature.
 _LONGEST_SIGNATURE = 25
@@ -54,13 +56,40 @@ _LONGEST_SIGNATURE_LINE = 100
 
 
 def label_footers(page: Page, start: int, stop: int) -> None:
-    """Label lines such as "Envoyé de mon iPhone"."""
+    """Label lines such as "Envoyé de mon iPhone", and the older message that some phones put right below.
+
+    That one shows by its greeting, in a paragraph of its own below a message that says more than a greeting.
+    """
+    said = False
     for line in range(start, stop):
         low = page.lows[line]
-        if page.kinds[line] != BODY or len(low) > _LONGEST_FOOTER:
+        if page.kinds[line] != BODY:
             continue
-        if _FOOTER.match(low) or (_stands_alone(page, line, stop) and _LOOSE_FOOTER.match(low)):
-            page.kinds[line] = FOOTER
+        if not _is_footer(page, line, stop):
+            said = said or not (is_rule(low) or _is_greeting(low))
+            continue
+        page.kinds[line] = FOOTER
+        below = line + 1
+        if (
+            said
+            and below < stop
+            and page.kinds[below] == BODY
+            and page.gaps[below]
+            and _is_greeting(page.lows[below])
+        ):
+            page.mark(below, stop, QUOTE)
+            return
+
+
+def _is_footer(page: Page, line: int, stop: int) -> bool:
+    low = page.lows[line]
+    if len(low) > _LONGEST_FOOTER:
+        return False
+    return bool(_FOOTER.match(low) or (_stands_alone(page, line, stop) and _LOOSE_FOOTER.match(low)))
+
+
+def _is_greeting(low: str) -> bool:
+    return bool(_GREETING.match(low)) and len(low.split(None, _LONGEST_GREETING)) <= _LONGEST_GREETING
 
 
 def label_signatures(page: Page, start: int, stop: int) -> None:
@@ -70,6 +99,7 @@ def label_signatures(page: Page, start: int, stop: int) -> None:
     again.
     """
     courtesy = page.has_any(_COURTESY_STEMS)
+    again: dict[int, bool] = {}  # where closing stands on closing, each looks at the same lines below
     line = start
     while line < stop:
         if page.kinds[line] != BODY:
@@ -79,7 +109,7 @@ def label_signatures(page: Page, start: int, stop: int) -> None:
         if begin is None:
             line += 1
             continue
-        end = _signature_end(page, inside, stop, ruled=is_rule(page.lows[line]))
+        end = _signature_end(page, inside, stop, again, ruled=is_rule(page.lows[line]))
         page.mark(begin, end, SIGNATURE)
         line = max(end, line + 1)
 
@@ -174,15 +204,22 @@ def _courtesy_formula(page: Page, line: int, stop: int) -> tuple[int | None, int
     return None, 0
 
 
-def _signature_end(page: Page, begin: int, stop: int, *, ruled: bool) -> int:
-    """The line after the signature that begins at `begin`; `ruled` if a line such as "-- " is above it."""
-    lines = 0
+def _signature_end(page: Page, begin: int, stop: int, again: dict[int, bool], *, ruled: bool) -> int:
+    """The line after the signature that begins at `begin`; `ruled` if a line such as "-- " is above it.
+
+    `again` remembers which lines are body again.
+    """
+    kinds, lines = page.kinds, 0
     for line in range(begin, stop):
-        if page.kinds[line] == QUOTE:
+        kind = kinds[line]
+        if kind == QUOTE:
             return line
-        if page.kinds[line] != BODY:
+        if kind != BODY:
             continue
-        if _is_body_again(page, line) and (page.gaps[line] or not ruled):
+        body_again = again.get(line)
+        if body_again is None:
+            body_again = again[line] = _is_body_again(page, line)
+        if body_again and (page.gaps[line] or not ruled):
             return line
         lines += 1
         if lines > _LONGEST_SIGNATURE:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 
 from .._engine.validation import check_flag, check_number
 from ._html import HTML, Markup, looks_like_html, parse_html
-from ._inputs import Mails, read_mails
+from ._inputs import Mails, describe_input, read_mails
 from ._label import label_mail
 from ._normalise import line_spans, normalise, split_lines
 from ._page import BODY, DISCLAIMER, FOOTER, HEADER, QUOTE, SIGNATURE, Page
@@ -85,6 +85,8 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
 
     See Also
     --------
+    sktransformer.email.read_mailbox : Makes the frame that goes in.
+    sktransformer.email.LanguageRouter : One classifier a language, to put behind it.
     sktransformer.baselines.tfidf_svm : A strong baseline to put behind it.
 
     Notes
@@ -369,11 +371,7 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.string = True
-        tags.input_tags.one_d_array = True
-        tags.input_tags.two_d_array = True
-        tags.input_tags.allow_nan = self.missing == "empty"
-        tags.no_validation = True  # texts are checked here; scikit-learn's checks of numbers don't apply
+        describe_input(tags, self.missing)
         tags.requires_fit = False
         return tags
 

@@ -338,3 +338,57 @@ def test_keep_quotes():
     text = "Oui.\n\nLe 3 mars 2025 à 10:12, X a écrit :\n> ancien"
     assert clean(text, keep_quotes=True) == text
     assert EmailCleaner(keep_quotes=True).explain(text) == []
+
+
+OLDER = "Bonjour,\n\nMon colis est perdu."
+
+
+@pytest.mark.parametrize(
+    "greeting", ["Bonjour,", "Hi there!", "Hallo,", "Sehr geehrte Damen,", "Buenos días,", "Olá,"]
+)
+def test_a_second_greeting_below_a_footer_begins_an_older_message(greeting):
+    text = f"Bonjour,\nJe relance.\n\nEnvoyé de mon iPhone\n\n{greeting}\nMon colis est perdu."
+    assert clean(text) == "Bonjour,\nJe relance."
+    assert [piece.kind for piece in EmailCleaner().explain(text)] == ["footer", "quote"]
+
+
+@pytest.mark.parametrize(
+    ("text", "right"),
+    [
+        ("Je relance.\n\nEnvoyé de mon iPhone\n\nMerci.", "Je relance.\n\nMerci."),
+        (f"Envoyé de mon iPhone\n\n{OLDER}", OLDER),
+        (f"Bonjour,\n\nEnvoyé de mon iPhone\n\n{OLDER}", f"Bonjour,\n\n{OLDER}"),
+        (f"Je relance.\n\n{OLDER}", f"Je relance.\n\n{OLDER}"),
+        (
+            "Vu.\n\nEnvoyé de mon iPhone\n\nBonjour est bien le mot que je cherche ici",
+            "Vu.\n\nBonjour est bien le mot que je cherche ici",
+        ),
+    ],
+    ids=["no greeting", "nothing above", "only a greeting above", "no footer", "a sentence"],
+)
+def test_text_below_a_footer_is_kept_otherwise(text, right):
+    assert clean(text) == right
+
+
+@pytest.mark.parametrize(
+    "older",
+    [
+        '2013.02.08. 7:31 keltezéssel, "Kovács Éva" írta:\n> régi',
+        "8/2/2013 07:31, Kovács Éva:\n> régi",
+        "-------- Oprindelig besked --------\nFra: A B <abc@example.org>\nDato: 04.07.2024\nEmne: x\n\ngammel",
+    ],
+)
+def test_marks_of_languages_that_are_not_known(older):
+    assert clean(f"Merci.\n\n{older}") == "Merci."
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Le technicien vient à deux dates :\n8/2/2013 à 7:31 puis 9/2/2013 :\npremier passage",
+        "Voici les deux :\n---- Première partie ----\nNom : A\nVille : B",
+        "---- Contact ----\nMail : a@example.org",
+    ],
+)
+def test_prose_that_looks_a_little_like_them_is_kept(text):
+    assert clean(text) == text

@@ -13,6 +13,9 @@ TRANSFORM = (
     "what it transforms to, a column a member and class, is not the finest it gives: that is a column a class"
 )
 EXCUSED: dict[str, dict[str, str]] = {
+    "LanguageRouter": {
+        "prediction_is_most_probable_class": "probabilities have the precision of its classifiers, here float64"
+    },
     "RejectOption": {
         "labels_of_any_type": "predictions hold the reject label too, and are objects where it is of another kind",
     },
