@@ -33,11 +33,12 @@ from .common import Sample, Stopwatch
 from .corpus import Corpus
 
 GROUPED_BATCHES = 4  # that group_by_length sorts at once, in a data set of 512 documents
+FEW_BATCHES = 2  # the same in one of 256 documents, as many as a half of the sample inbox holds
 OURS = "sktransformer"
 DYNAMIC = "HF Trainer, dynamic padding"
 PADDED = "skorch, padded to max_length"
 GROUPED = "HF Trainer, group by length"
-ONE_RUN = "one run of group_by_length"
+GROUPED_FEW = "HF Trainer, group by length, of 256 documents"
 BATCH, LEARNING_RATE, WARMUP, WEIGHT_DECAY, MAX_NORM, MAX_LENGTH = 32, 2e-4, 0.1, 0.01, 1.0, 512
 
 
@@ -121,14 +122,12 @@ def load(settings: Settings) -> Any:
     )
 
 
-def hf_trainer(
-    corpus: Corpus, settings: Settings, ask: list[str] | None = None, *, sampling: str = "random"
-) -> Run:
+def hf_trainer(corpus: Corpus, settings: Settings, ask: list[str] | None = None, *, grouped: int = 0) -> Run:
     tokenizer = AutoTokenizer.from_pretrained(settings.folder)
     model = load(settings)
-    if sampling == ONE_RUN:
-        run = get_length_grouped_indices(corpus.lengths.tolist(), BATCH, mega_batch_mult=GROUPED_BATCHES)
-        corpus, sampling = corpus.take(run), "sequential"
+    if grouped:  # batches that group_by_length sorts at once
+        order = get_length_grouped_indices(corpus.lengths.tolist(), BATCH, mega_batch_mult=grouped)
+        corpus = corpus.take(order)
     ids = tokenizer(corpus.texts, truncation=True, max_length=MAX_LENGTH)["input_ids"]
     rows = [{"input_ids": i, "labels": int(label)} for i, label in zip(ids, corpus.labels, strict=True)]
     watch = TrainerWatch()
@@ -145,7 +144,7 @@ def hf_trainer(
                 weight_decay=WEIGHT_DECAY,
                 max_grad_norm=MAX_NORM,
                 optim="adamw_torch_fused",
-                train_sampling_strategy=sampling,
+                train_sampling_strategy="sequential" if grouped else "random",
                 bf16=False,
                 use_cpu=True,
                 dataloader_pin_memory=False,
@@ -225,6 +224,7 @@ def logits(model: Any, tokenizer: Any, texts: list[str]) -> np.ndarray:
 COMPETITORS: dict[str, Callable[..., Run]] = {
     OURS: ours,
     DYNAMIC: hf_trainer,
-    GROUPED: partial(hf_trainer, sampling=ONE_RUN),
+    GROUPED: partial(hf_trainer, grouped=GROUPED_BATCHES),
+    GROUPED_FEW: partial(hf_trainer, grouped=FEW_BATCHES),
     PADDED: skorch_padded,
 }
