@@ -58,10 +58,15 @@ def packed_attention(
         return attended[None]
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and dropout == 0.0:
         return _flash(query, key, value, bounds, asked, lengths, scale)
+    # the kernel writes (tokens, heads, d): joined in that order, nothing is copied twice
     rows = zip(query.split(asked, dim=2), key.split(lengths, dim=2), value.split(lengths, dim=2), strict=True)
     return torch.cat(
-        [F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale) for q, k, v in rows], dim=2
-    ).transpose(1, 2)  # (1, N, heads, d)
+        [
+            F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale).transpose(1, 2)
+            for q, k, v in rows
+        ],
+        dim=1,
+    )  # (1, N, heads, d)
 
 
 def _flash(
