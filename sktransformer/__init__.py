@@ -13,6 +13,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .baselines import tfidf_svm
     from .datasets import load_french_emails
     from .email import EmailCleaner
+    from .model_selection import OptunaSearch
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .testing import check_text_estimator
@@ -20,6 +21,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
 # Public name -> the room it lives in. A new name goes here, into `__all__` and into the block above, sorted.
 _ROOMS = {
     "EmailCleaner": "email",
+    "OptunaSearch": "model_selection",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "check_text_estimator": "testing",
@@ -27,10 +29,11 @@ _ROOMS = {
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
-_DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "tasks", "testing"})
+_DOORS = frozenset({"baselines", "datasets", "email", "exceptions", "model_selection", "tasks", "testing"})
 
 __all__ = [
     "EmailCleaner",
+    "OptunaSearch",
     "TransformerClassifier",
     "TransformerEmbedder",
     "__version__",
