@@ -57,9 +57,8 @@ def describe(estimator: Any, searched: Mapping[str, Any]) -> dict[str, str]:
     """Return class and parameters of an estimator as texts, but for those that are searched over."""
     described = {"": type(estimator).__qualname__}
     for name, value in estimator.get_params(deep=True).items():
-        parents = {name, *(name[:place] for place in range(len(name)) if name.startswith("__", place))}
         last = name.rpartition("__")[2]
-        if not parents.isdisjoint(searched) or last in _OF_NO_EFFECT or last in _CONTAINERS:
+        if not {name, *parents_of(name)}.isdisjoint(searched) or last in _OF_NO_EFFECT or last in _CONTAINERS:
             continue
         described[name] = text_of(value)
     return described
@@ -104,7 +103,14 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def _changed(before: Mapping[str, str], now: Mapping[str, str]) -> list[str]:
-    return [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
+    """Names whose texts differ, without the parameters of a part that is another one altogether."""
+    changed = [name for name in dict.fromkeys([*before, *now]) if before.get(name) != now.get(name)]
+    return [name for name in changed if parents_of(name).isdisjoint(changed)]
+
+
+def parents_of(name: str) -> set[str]:
+    """Return the names of the parts that a nested parameter is inside of."""
+    return {name[:place] for place in range(1, len(name)) if name.startswith("__", place)}
 
 
 def _hash(value: Any) -> str:
