@@ -147,7 +147,7 @@ def warn_of_failures(study: Study) -> None:
     failed = [trial for trial in trials if ERROR in trial.user_attrs]
     if failed:
         warn_user(
-            f"{len(failed)} of {len(trials)} trials of study {study.study_name!r} failed and can't win; the first "
-            f"said: {failed[0].user_attrs[ERROR]}. See cv_results_['trial_state'].",
+            f"{len(failed)} of {len(trials)} trials of study {study.study_name!r} failed, whole or in a "
+            f"fold; the first said: {failed[0].user_attrs[ERROR]}. See cv_results_['trial_state'].",
             FitFailedWarning,
         )

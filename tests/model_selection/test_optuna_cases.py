@@ -34,6 +34,11 @@ def url(request, tmp_path):
     return f"sqlite:///{tmp_path}/s.db" if request.param == "sqlite" else str(tmp_path / "s.log")
 
 
+@pytest.fixture
+def journal(tmp_path):
+    return str(tmp_path / "s.log")
+
+
 def trials_in(url, name="r"):
     storage = url
     if "://" not in url:
@@ -51,10 +56,10 @@ def test_o1a_resuming_adds_trials_and_the_best_is_over_all(url):
     assert Counting.fits == 2 * 3 + 1 + 2 * 3 + 1
 
 
-def test_o1a_resumed_trials_are_those_of_one_long_run(url):
+def test_o1a_resumed_trials_are_those_of_one_long_run(journal):
     space = {"counting__shift": (-1.0, 1.0)}
     for _ in range(2):
-        resumed_search = resumed(url, space["counting__shift"]).fit(X, Y)
+        resumed_search = resumed(journal, space["counting__shift"]).fit(X, Y)
     pipe = make_pipeline(StandardScaler(), Counting())
     whole = OptunaSearch(pipe, space, n_trials=4, cv=3, random_state=0).fit(X, Y)
     assert resumed_search.cv_results_["params"] == whole.cv_results_["params"]
@@ -75,17 +80,17 @@ def test_o1b_other_choices_are_refused_before_the_first_fit(url):
     assert len(trials_in(url)) == 4
 
 
-def test_o1c_another_estimator_is_refused_before_the_first_fit(url):
+def test_o1c_another_estimator_is_refused_before_the_first_fit(journal):
     for _ in range(2):
-        resumed(url, [0.0, 0.5]).fit(X, Y)
+        resumed(journal, [0.0, 0.5]).fit(X, Y)
     Counting.fits = 0
     other = make_pipeline(StandardScaler(with_mean=False), LogisticRegression())
     with pytest.raises(ValueError, match=r"logisticregression was absent, is .*LogisticRegression") as caught:
-        resumed(url, [0.0, 0.5], estimator=other).fit(X, Y)
+        resumed(journal, [0.0, 0.5], estimator=other).fit(X, Y)
     assert "standardscaler__with_mean was True, is False" in str(caught.value)
     assert "new study_name" in str(caught.value)
     assert Counting.fits == 0
-    assert len(trials_in(url)) == 4
+    assert len(trials_in(journal)) == 4
 
 
 def test_o1d_without_a_name_each_search_has_a_study_of_its_own(url):
