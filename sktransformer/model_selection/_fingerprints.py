@@ -121,6 +121,6 @@ def _plain(table: Any) -> Any:
     """Return data as lists where it is texts or objects, so that a list, a Series and an array of them are alike."""
     if hasattr(table, "to_numpy"):
         table = table.to_numpy()
-    if isinstance(table, np.ndarray) and table.dtype.kind not in "biufc":
-        return table.tolist()
+    if isinstance(table, np.ndarray):
+        return np.ascontiguousarray(table) if table.dtype.kind in "biufc" else table.tolist()
     return list(table) if isinstance(table, (list, tuple)) else table

@@ -109,15 +109,16 @@ def open_storage(storage: Any) -> BaseStorage:
 def _open_database(url: str) -> RDBStorage:
     sqlite = url.startswith("sqlite") and "timeout=" not in url
     options = {"connect_args": {"timeout": SQLITE_WAIT}} if sqlite else {}
-    for again in (True, True, False):
+    for pause in (0.2, 0.5):
         try:
             with storage_errors(url):
                 return RDBStorage(url, engine_kwargs=options)
-        except OSError as error:  # two processes made the tables of a new file at the same time
-            if not again or "already exists" not in str(error):
-                raise
-        time.sleep(0.2)
-    raise AssertionError("unreachable: the last turn returns or raises")
+        except TimeoutError:
+            raise
+        except OSError:  # two processes that make the tables of a new database trip over each other
+            time.sleep(pause)
+    with storage_errors(url):
+        return RDBStorage(url, engine_kwargs=options)
 
 
 def _open_journal(path: Path) -> JournalStorage:

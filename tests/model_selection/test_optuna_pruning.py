@@ -7,6 +7,7 @@ import numpy as np
 import optuna
 import pytest
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from skorch.callbacks import Callback
 
@@ -150,10 +151,10 @@ def test_early_stopping_with_the_same_metric_reports_its_own_score(own, n_scored
     monkeypatch.setattr(TransformerClassifier, "predict", predict)
     estimator = router(max_epochs=2, early_stopping=True, validation_fraction=0.25, scoring=own)
     search = OptunaSearch(
-        estimator, {f"{STEP}learning_rate": [5e-3]}, n_trials=1, cv=2, pruner=Recorder(), scoring="accuracy", refit=False
+        estimator, {f"{STEP}learning_rate": [5e-3]}, n_trials=1, cv=KFold(3), pruner=Recorder(), scoring="accuracy", refit=False
     ).fit(MAILS, LABELS)
-    assert reports(search) == [[1, 2, 3, 4]]
-    assert scored.count(8) == 2 * n_scored  # a test part has 8 mails, the held-out part 2
+    assert reports(search) == [[1, 2, 3, 4, 5, 6]]
+    assert scored.count(6) == n_scored  # the first fold tests 6 mails; no other part has as many
 
 
 def test_other_estimators_are_pruned_by_fold(monkeypatch):

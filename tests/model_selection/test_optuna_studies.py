@@ -49,7 +49,7 @@ print(len(search.cv_results_["params"]))
 """
 
 
-@pytest.mark.parametrize("kind", ["journal", "sqlite"])
+@pytest.mark.parametrize("kind", ["journal", pytest.param("sqlite", marks=pytest.mark.slow)])
 def test_two_processes_share_a_study_and_lose_no_trial(kind, tmp_path):
     storage = str(tmp_path / "s.log") if kind == "journal" else f"sqlite:///{tmp_path}/s.db"
     command = [sys.executable, "-W", "error", "-c", WORKER, storage]
@@ -176,7 +176,7 @@ def test_a_database_locked_in_the_middle_ends_the_search_and_keeps_what_is_done(
     values = [0.1, 0.9]
     search = OptunaSearch(
         Counting(), {"shift": values}, n_trials=2, cv=2, scoring=locks, storage=f"sqlite:///{file}?timeout=0.1",
-        study_name="r", sampler=optuna.samplers.BruteForceSampler(seed=1),
+        study_name="r", sampler=optuna.samplers.GridSampler({"shift": values}, seed=1),
     )  # fmt: skip
     try:
         with pytest.raises(TimeoutError, match="is locked by another process"):
@@ -224,7 +224,7 @@ def test_nothing_is_written_into_the_current_folder(tmp_path, monkeypatch):
 # -- what optuna says, and its sampler ------------------------------------------------------------------------------
 
 
-def test_optuna_is_quiet_meanwhile_and_as_before_afterwards(capfd):
+def test_optuna_is_quiet_meanwhile_and_as_before_afterwards(capfd, caplog):
     before = optuna.logging.get_verbosity()
     try:
         for level in (logging.WARNING, logging.INFO):
@@ -235,8 +235,9 @@ def test_optuna_is_quiet_meanwhile_and_as_before_afterwards(capfd):
             named(None, scoring=lambda estimator, X, y: 1 / 0).fit(X, Y)
         assert optuna.logging.get_verbosity() == logging.INFO
         assert capfd.readouterr() == ("", "")
+        assert caplog.records == []
         named(None, verbose=1).fit(X, Y)
-        assert "Trial 1 finished" in capfd.readouterr().err
+        assert "Trial 1 finished" in caplog.text
     finally:
         optuna.logging.set_verbosity(before)
 
