@@ -13,9 +13,20 @@ from ._spaces import Space, shown
 
 # They change what a fit costs or says, not what it learns.
 _OF_NO_EFFECT = frozenset(
-    {"verbose", "n_jobs", "device", "memory", "callbacks", "token_budget", "gradient_checkpointing", "cache_size"}
+    {
+        "verbose",
+        "n_jobs",
+        "device",
+        "memory",
+        "callbacks",
+        "token_budget",
+        "gradient_checkpointing",
+        "cache_size",
+    }
 )
-_CONTAINERS = frozenset({"steps", "transformer_list", "transformers", "estimators"})  # their parts are named one by one
+_CONTAINERS = frozenset(
+    {"steps", "transformer_list", "transformers", "estimators"}
+)  # their parts are named one by one
 _NAMED = 3  # differences that a message names
 
 
@@ -87,11 +98,13 @@ def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     found = []
     for name in _changed(before["estimator"], now["estimator"]):
         old, new = (record["estimator"].get(name, "absent") for record in (before, now))
-        found.append(f"{'the estimator' if not name else name} was {old}, is {new}")
+        found.append(f"{name or 'the estimator'} was {old}, is {new}")
     for name in _changed(before["space"], now["space"]):
         old, new = (record["space"].get(name) for record in (before, now))
         old, new = ("not searched over" if text is None else shown(text) for text in (old, new))
-        found.append(f"{f'space[{name!r}]' if name else 'the function that is the space'} was {old}, is {new}")
+        found.append(
+            f"{f'space[{name!r}]' if name else 'the function that is the space'} was {old}, is {new}"
+        )
     if before["scoring"] != now["scoring"]:
         found.append(f"scoring was {before['scoring']}, is {now['scoring']}")
     if before["data"] != now["data"]:

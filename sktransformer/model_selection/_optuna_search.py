@@ -6,7 +6,7 @@ import math
 import numbers
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -23,7 +23,7 @@ from .._engine.compat import (
     scorer_attribute,
     search_scorers,
 )
-from .._engine.errors import optional_import
+from .._engine.errors import optional_import, say_once
 from .._engine.validation import check_flag, check_number
 
 if TYPE_CHECKING:  # optuna takes a second to load, and only a fit needs it
@@ -40,8 +40,8 @@ class OptunaSearch(SearchCV):
     estimator : estimator
         What to tune; pipelines are named into as everywhere in scikit-learn (``"tfidfvectorizer__min_df"``).
     space : dict, callable or None, default=None
-        Where to search. A dict from parameter to a list of choices, to ``(low, high)`` or ``(low, high, "log")`` (of two
-        ints, integers), to an optuna distribution, or to scipy's ``uniform``, ``loguniform`` or ``randint``. Or a
+        Where to search. A dict from parameter to a list of choices, to ``(low, high)`` or ``(low, high, "log")`` (of
+        two ints: integers), to an optuna distribution, or to scipy's ``uniform``, ``loguniform`` or ``randint``. Or a
         function that takes an optuna trial and returns a dict of parameters. None takes the default space of each known
         estimator inside, see Notes.
     n_trials : int or None, default=20
@@ -56,7 +56,7 @@ class OptunaSearch(SearchCV):
         Whether to fit the best parameters on all data, by which score they are chosen, or a function from `cv_results_`
         to the chosen row.
     sampler : optuna sampler or None, default=None
-        Draws the parameters; None is optuna's TPE, seeded from `random_state` and the trial's number.
+        Draws the parameters; None is optuna's TPE [1]_, seeded from `random_state` and the trial's number.
     pruner : {"median", "hyperband"}, optuna pruner or None, default=None
         Ends bad trials early, see Notes.
     storage : str, path, optuna storage or None, default=None
@@ -111,33 +111,38 @@ class OptunaSearch(SearchCV):
     -----
     **Default space.** The package's own Transformers: `learning_rate` 1e-5 to 1e-4 (log), `max_epochs` 2 to 6,
     `warmup_ratio` 0 to 0.2, `weight_decay` 1e-3 to 0.1 (log), `dropout` 0 to 0.3, `truncation`, `class_weight`.
-    `LinearSVC`, `SVC`, `LogisticRegression`: `C` 0.01 to 100 (log); `RidgeClassifier`, `Ridge`, `SGDClassifier` and naive
-    Bayes: `alpha`; scikit-learn's text vectorizers: `ngram_range`. A frozen embedder has none: its classifier is tuned.
+    `LinearSVC`, `SVC`, `LogisticRegression`: `C` 0.01 to 100 (log); `RidgeClassifier`, `Ridge`, `SGDClassifier` and
+    naive Bayes: `alpha`; scikit-learn's text vectorizers: `ngram_range`. A frozen embedder has none: what follows it
+    is tuned.
 
     **Pruning.** An estimator, or last step of a pipeline, that has the parameters `callbacks` and `max_epochs` (the
     package's Transformers, skorch nets) reports after each epoch, others after each fold. What is reported is the mean
-    of the finished folds' scores and the current epoch's, on the fold's test part; an estimator with ``early_stopping=True``
-    whose `scoring` is the same text as the search's reports its own validation score instead, which costs nothing. Step
-    numbers mean the same fold and epoch in all trials. Scoring an epoch draws no random numbers, so that a trial that
-    runs to its end scores what it would have scored without a pruner. The refit on all data is neither watched nor pruned.
-    "median" ends a trial that is worse than the median at the same step, after five trials [2]_; "hyperband" gives most
-    trials a small share of all epochs [3]_.
+    of the finished folds' scores and the current epoch's, on the fold's test part; an estimator with
+    ``early_stopping=True`` whose `scoring` is the same text as the search's reports its own validation score instead,
+    which costs nothing. Step numbers mean the same fold and epoch in all trials. Scoring an epoch draws no random
+    numbers, so that a trial that runs to its end scores what it would have scored without a pruner. The refit on all
+    data is neither watched nor pruned. "median" ends a trial that is worse than the median at the same step, after
+    five trials and not before a third of the first fold's epochs [2]_; "hyperband" gives most trials a small share of
+    all epochs [3]_.
 
-    **Resuming.** A named study may go on only with the estimator, space, scoring, data and folds that it was begun with;
-    anything else raises before the first fit. Parameters that only change speed or output (`verbose`, `device`,
+    **Resuming.** A named study may go on only with the estimator, space, scoring, data and folds that it was begun
+    with; anything else raises before the first fit. Parameters that only change speed or output (`verbose`, `device`,
     `n_jobs`, `token_budget`, `callbacks`, ...) may differ. In nested cross-validation leave `study_name` out.
 
-    **Failures.** A trial that raises, or scores NaN, is kept as failed, and one warning counts them. Without any complete
-    trial `fit` raises. An interrupted search keeps its finished trials in `study_`.
+    **Failures.** A trial that raises, or scores NaN, is kept as failed, and one warning counts them. Without any
+    complete trial `fit` raises. An interrupted search keeps its finished trials in `study_`.
 
-    **Pickling** leaves `study_` out, since a study is a connection to its storage; `cv_results_` has all its trials, and
-    ``optuna.load_study(study_name=search.study_name_, storage=...)`` opens a stored one.
+    **Pickling** leaves `study_` out, since a study is a connection to its storage; `cv_results_` has all its trials,
+    and ``optuna.load_study(study_name=search.study_name_, storage=...)`` opens a stored one.
 
     References
     ----------
-    .. [1] Akiba et al. 2019, "Optuna: A Next-generation Hyperparameter Optimization Framework", KDD, section 3.
+    .. [1] Akiba et al. 2019, "Optuna: A Next-generation Hyperparameter Optimization Framework", KDD, section 3; its
+       default sampler, TPE, is from Bergstra et al. 2011, "Algorithms for Hyper-Parameter Optimization", NeurIPS,
+       section 4.
     .. [2] Golovin et al. 2017, "Google Vizier: A Service for Black-Box Optimization", KDD, section 3.5.2 (median rule).
-    .. [3] Li et al. 2018, "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization", JMLR 18, section 3.
+    .. [3] Li et al. 2018, "Hyperband: A Novel Bandit-Based Approach to Hyperparameter Optimization", JMLR 18,
+       section 3.
 
     Examples
     --------
@@ -151,7 +156,7 @@ class OptunaSearch(SearchCV):
     (['svm__C'], 3, np.float64(1.0))
     """
 
-    _parameter_constraints = {}  # checked in `fit`, with messages of our own
+    _parameter_constraints: ClassVar[dict[str, Any]] = {}  # checked in `fit`, with messages of our own
 
     def __init__(
         self,
@@ -213,8 +218,8 @@ class OptunaSearch(SearchCV):
         TypeError
             For a parameter of the wrong kind.
         ValueError
-            For a parameter out of range, a class with fewer members than folds, a study that was made for something else,
-            or when no trial had a score; the counts and the first failure are in the message.
+            For a parameter out of range, a class with fewer members than folds, a study that was made for something
+            else, or when no trial had a score; the counts and the first failure are in the message.
         TimeoutError
             When another process kept the study's file locked.
         OSError
@@ -229,6 +234,7 @@ class OptunaSearch(SearchCV):
         X, y = indexable(X, y)
         with ExitStack() as stack:
             stack.enter_context(verbosity(self.verbose))
+            stack.enter_context(say_once())
             objective, fit_params = self._objective(X, y, params)
             stack.enter_context(storage_errors(self.storage))
             storage = open_storage(self.storage)
@@ -236,9 +242,8 @@ class OptunaSearch(SearchCV):
             study = self._open(storage, objective)
             self._forget()
             self.study_, self.study_name_ = study, study.study_name  # reachable, however the search ends
-            study.optimize(
-                objective, n_trials=self.n_trials, timeout=self.timeout, n_jobs=effective_n_jobs(self.n_jobs)
-            )
+            n_jobs = effective_n_jobs(self.n_jobs)  # type: ignore[arg-type]  # the stubs do not know None
+            study.optimize(objective, n_trials=self.n_trials, timeout=self.timeout, n_jobs=n_jobs)
             results = self._results(study, objective)
         self._record(objective, results)
         if self.refit:
@@ -307,9 +312,16 @@ class OptunaSearch(SearchCV):
         from ._studies import as_pruner, as_sampler, claim, open_study
 
         sampler = as_sampler(self.sampler, self.random_state)
-        study = open_study(storage, self.study_name, sampler, as_pruner(self.pruner, objective.steps.total))
+        pruner = as_pruner(self.pruner, objective.steps.epochs, objective.steps.total)
+        study = open_study(storage, self.study_name, sampler, pruner)
         record = record_of(
-            self.estimator, objective.space, self.scoring, objective.metric, objective.X, objective.y, objective.splits
+            self.estimator,
+            objective.space,
+            self.scoring,
+            objective.metric,
+            objective.X,
+            objective.y,
+            objective.splits,
         )
         claim(study, record, objective.distributions)
         return study
@@ -375,7 +387,7 @@ def _check_class_sizes(cv: Any, y: Any) -> None:
     small = int(sizes.argmin())
     if sizes[small] < cv.n_splits:
         raise ValueError(
-            f"class {classes[small].item()!r} has {sizes[small]} member(s), fewer than the {cv.n_splits} folds of cv, so "
-            "that some folds would be without it; pass fewer folds, drop or merge the class, or pass a splitter that is "
-            "not stratified, such as KFold(5, shuffle=True, random_state=0)."
+            f"class {classes[small].item()!r} has {sizes[small]} member(s), fewer than the {cv.n_splits} folds of cv, "
+            "so that some folds would be without it; pass fewer folds, drop or merge the class, or pass a splitter "
+            "that is not stratified, such as KFold(5, shuffle=True, random_state=0)."
         )

@@ -1,10 +1,10 @@
 """Ending a trial early: what is reported when, and how a fit in progress is scored.
 
 A trial goes through the folds one after another, and through the epochs inside each. After each epoch it reports the
-mean of the finished folds' scores and the current epoch's, after each fold the mean of the finished folds. Folds are the
-same for all trials, and step ``fold * epochs + epoch`` (both from 1 within their fold) means the same fold and epoch in
-each of them, also where the number of epochs is searched over: ``epochs`` is then the largest that may be drawn, and a
-fold that ends earlier leaves its last steps out.
+mean of the finished folds' scores and the current epoch's, after each fold the mean of the finished folds. Folds are
+the same for all trials, and step ``fold * epochs + epoch`` (folds from 0, epochs from 1) means the same fold and epoch
+in each of them, also where the number of epochs is searched over: ``epochs`` is then the largest that may be drawn, and
+a fold that ends earlier leaves its last steps out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from sklearn.pipeline import Pipeline
 
 from .._engine.errors import optional_import
 
-Scorer = Callable[[Any, Any], float]  # of a fitted last step and of what the steps before it make of the texts
+Scorer = Callable[
+    [Any, Any], float
+]  # of a fitted last step and of what the steps before it make of the texts
 
 
 class Steps:
@@ -58,9 +60,7 @@ def trained_part(estimator: Any) -> tuple[str, Any]:
     return path, part if takes and {"callbacks", "max_epochs"} <= set(params) else None
 
 
-def epochs_a_fold(
-    estimator: Any, params: dict[str, Any], distributions: dict[str, BaseDistribution]
-) -> int:
+def epochs_a_fold(estimator: Any, params: dict[str, Any], distributions: dict[str, BaseDistribution]) -> int:
     """Return the most epochs of a fold: 1 for estimators that are pruned by fold alone."""
     path, part = trained_part(estimator)
     if part is None:

@@ -52,7 +52,9 @@ def cv_results(study: Study, space: Space, n_splits: int, error_score: float) ->
     results.update(_param_columns(params))
     results["params"] = params
     for part in ("test", "train"):
-        names = dict.fromkeys(name for records in folds for record in records for name in record.get(part) or ())
+        names = dict.fromkeys(
+            name for records in folds for record in records for name in record.get(part) or ()
+        )
         for name in names:
             _add_scores(results, f"{part}_{name}", _score_table(folds, part, name, n_splits, error_score))
     results["trial_number"] = np.array([trial.number for trial in trials], dtype=np.int64)
@@ -79,7 +81,9 @@ def _add_scores(results: dict[str, Any], key: str, table: npt.NDArray[np.float64
     results[f"mean_{key}"] = mean
     if key.startswith("test_"):
         worst = np.nanmin(mean, initial=0.0) - 1  # trials without a score come last, all in one place
-        results[f"rank_{key}"] = rankdata(-np.where(np.isnan(mean), worst, mean), method="min").astype(np.int32)
+        results[f"rank_{key}"] = rankdata(-np.where(np.isnan(mean), worst, mean), method="min").astype(
+            np.int32
+        )
 
 
 def _moments(table: npt.NDArray[np.float64], *, partial: bool) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:

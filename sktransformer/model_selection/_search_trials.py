@@ -7,6 +7,7 @@ import threading
 import time
 import traceback
 from collections.abc import Mapping, Sequence
+from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,10 +51,14 @@ class Objective:
     prunes: bool
     config: dict[str, Any]
     first_error: Exception | None = None
+    _context: Context = field(default_factory=copy_context)
     _lock: Any = field(default_factory=threading.Lock)
 
     def __call__(self, trial: Any) -> float:
-        """Run the trial."""
+        """Run the trial; a thread of optuna's takes over the context of the fit, in which warnings are said once."""
+        return self._context.copy().run(self._configured, trial)
+
+    def _configured(self, trial: Any) -> float:
         reason = ""
         with config_context(**self.config):  # scikit-learn's settings are a thread's own
             try:
@@ -76,14 +81,14 @@ class Objective:
             return math.nan
         folds: list[dict[str, Any]] = []
         for number in range(len(self.splits)):
-            fold, error = self._fold(trial, params, number, [self._value(done) for done in folds])
+            fold, failure = self._fold(trial, params, number, [self._value(done) for done in folds])
             folds.append(fold)
             trial.set_user_attr(FOLDS, folds)
-            if error is not None:
-                self._failed(trial, error)
+            if failure is not None:
+                self._failed(trial, failure)
             mean = float(np.mean([self._value(done) for done in folds]))
             if math.isnan(mean):  # whatever the other folds score
-                if error is None:
+                if failure is None:
                     trial.set_user_attr(ERROR, f"the score of fold {number} is NaN")
                 return mean
             self._report(trial, self.steps.after_fold(number), mean, last=number + 1 == len(self.splits))
@@ -129,7 +134,9 @@ class Objective:
         fitted = fitted if fitted > start else end
         return {"fit_time": fitted - start, "score_time": end - fitted, **fold}, failure
 
-    def _watch(self, trial: Any, estimator: Any, test: tuple[Any, ...], number: int, earlier: list[float]) -> Watch:
+    def _watch(
+        self, trial: Any, estimator: Any, test: tuple[Any, ...], number: int, earlier: list[float]
+    ) -> Watch:
         """Report the epochs of the coming fit."""
         X_test, y_test, score_params = test
 
@@ -178,5 +185,7 @@ class Objective:
 
 def _number(name: Any, value: Any) -> float:
     if np.ndim(value) or not np.issubdtype(np.asarray(value).dtype, np.number):
-        raise ValueError(f"a scorer must return one number, got {type(value).__name__} ({value!r:.60}) for {name!r}.")
+        raise ValueError(
+            f"a scorer must return one number, got {type(value).__name__} ({value!r:.60}) for {name!r}."
+        )
     return float(value)

@@ -65,8 +65,12 @@ class Space:
         """Return the parameters of a finished trial; what it drew, where it ended before it drew them all."""
         try:
             return self.suggest(trial)
-        except Exception:  # a trial that failed in the user's function has drawn only some, and may fail again
-            return {name: self.choices.get(name, {}).get(value, value) for name, value in trial.params.items()}
+        except (
+            Exception
+        ):  # a trial that failed in the user's function has drawn only some, and may fail again
+            return {
+                name: self.choices.get(name, {}).get(value, value) for name, value in trial.params.items()
+            }
 
     def describe(self) -> dict[str, str]:
         """Return the space as texts, to be kept with a study and compared with later."""
@@ -116,7 +120,9 @@ def as_space(space: Any, estimator: Any) -> Space:
             f"space must be a dict, a function of the trial or None, got {type(space).__name__} ({space!r:.80})."
         )
     if not space:
-        raise ValueError("space is empty; name a parameter to search over, or pass None for the default space.")
+        raise ValueError(
+            "space is empty; name a parameter to search over, or pass None for the default space."
+        )
     check_names(space, estimator)
     distributions, choices = {}, {}
     for name, given in space.items():

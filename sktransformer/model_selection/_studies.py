@@ -65,7 +65,9 @@ def storage_errors(storage: Any) -> Iterator[None]:
 
 
 def _of_a_storage(error: BaseException) -> bool:
-    return isinstance(error, optuna.exceptions.StorageInternalError) or type(error).__module__.startswith("sqlalchemy")
+    return isinstance(error, optuna.exceptions.StorageInternalError) or type(error).__module__.startswith(
+        "sqlalchemy"
+    )
 
 
 def _name_of(storage: Any) -> str:
@@ -124,7 +126,9 @@ def _open_database(url: str) -> RDBStorage:
 def _open_journal(path: Path) -> JournalStorage:
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else f"lies in {str(path.parent)!r}, which does not exist"
-        raise ValueError(f"storage={str(path)!r} {what}; pass the path of a journal file, or 'sqlite:///study.db'.")
+        raise ValueError(
+            f"storage={str(path)!r} {what}; pass the path of a journal file, or 'sqlite:///study.db'."
+        )
     if path.exists():
         with path.open("rb") as file:
             start = file.read(len(_SQLITE_FILE))
@@ -135,11 +139,15 @@ def _open_journal(path: Path) -> JournalStorage:
                 f"storage={str(path)!r} is no journal of optuna: it begins with {start!r}; pass a new path, or a "
                 "database URL such as 'sqlite:///study.db'."
             )
-    lock = JournalFileOpenLock(str(path)) if os.name == "nt" else None  # symbolic links need a privilege there
+    lock = (
+        JournalFileOpenLock(str(path)) if os.name == "nt" else None
+    )  # symbolic links need a privilege there
     try:
         return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
     except (OSError, ValueError, KeyError) as error:
-        raise OSError(f"storage={str(path)!r} can't be read or written: {error}; pass another path.") from error
+        raise OSError(
+            f"storage={str(path)!r} can't be read or written: {error}; pass another path."
+        ) from error
 
 
 def close(storage: BaseStorage, given: Any) -> None:
@@ -196,7 +204,9 @@ def claim(study: Study, record: dict[str, Any], distributions: dict[str, BaseDis
     for trial in study.get_trials(deepcopy=False):
         for name, old in trial.distributions.items():
             if name in distributions and not _compatible(old, distributions[name]):
-                old_text, new_text = (shown(distribution_to_json(kind)) for kind in (old, distributions[name]))
+                old_text, new_text = (
+                    shown(distribution_to_json(kind)) for kind in (old, distributions[name])
+                )
                 raise ValueError(remedy % f"space[{name!r}] was {old_text}, is {new_text}")
     if before is None:
         study.set_user_attr(RECORD, record)
@@ -264,7 +274,9 @@ def as_sampler(sampler: Any, random_state: Any) -> optuna.samplers.BaseSampler:
     if sampler is None:
         return SeededByNumber(_seed(random_state))
     if not isinstance(sampler, optuna.samplers.BaseSampler):
-        raise TypeError(f"sampler must be None or an optuna sampler, got {type(sampler).__name__} ({sampler!r:.80}).")
+        raise TypeError(
+            f"sampler must be None or an optuna sampler, got {type(sampler).__name__} ({sampler!r:.80})."
+        )
     return copy.deepcopy(sampler)
 
 
@@ -272,7 +284,11 @@ def _seed(random_state: Any) -> int:
     """Draw a seed; None takes none from NumPy's global generator."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
-    if isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0:
+    if (
+        isinstance(random_state, (int, np.integer))
+        and not isinstance(random_state, bool)
+        and random_state >= 0
+    ):
         return int(random_state)
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
@@ -281,17 +297,20 @@ def _seed(random_state: Any) -> int:
     )
 
 
-def as_pruner(pruner: Any, n_steps: int) -> optuna.pruners.BasePruner:
-    """Return the pruner for trials of at most `n_steps` steps."""
+def as_pruner(pruner: Any, epochs: int, n_steps: int) -> optuna.pruners.BasePruner:
+    """Return the pruner for trials of at most `n_steps` steps, `epochs` of them a fold."""
     if pruner is None:
         return optuna.pruners.NopPruner()
     if isinstance(pruner, optuna.pruners.BasePruner):
         return copy.deepcopy(pruner)
     if not isinstance(pruner, str):
-        raise TypeError(f"pruner must be None, one of {PRUNERS} or an optuna pruner, got {type(pruner).__name__}.")
+        raise TypeError(
+            f"pruner must be None, one of {PRUNERS} or an optuna pruner, got {type(pruner).__name__}."
+        )
     check_choice("pruner", pruner, PRUNERS)
     if pruner == "median":
-        return optuna.pruners.MedianPruner()
+        # while the learning rate climbs all scores are near chance, and their order says nothing
+        return optuna.pruners.MedianPruner(n_warmup_steps=epochs // 3)
     return optuna.pruners.HyperbandPruner(min_resource=1, max_resource=n_steps)
 
 

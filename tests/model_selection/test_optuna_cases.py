@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sktransformer import OptunaSearch
 
-from .optuna_helpers import X, Y, Counting
+from .optuna_helpers import Counting, X, Y
 
 
 @pytest.fixture(autouse=True)
@@ -163,7 +163,9 @@ def test_o2d_one_good_trial_of_three_wins_with_one_warning(bad):
         return good_once(estimator, X, y) if bad == "raises" or estimator.shift == 2.0 else float("nan")
 
     sampler = optuna.samplers.GridSampler({"shift": [1.0, 2.0, 3.0]}, seed=0)
-    search = OptunaSearch(Counting(), {"shift": [1.0, 2.0, 3.0]}, n_trials=3, cv=3, sampler=sampler, scoring=score)
+    search = OptunaSearch(
+        Counting(), {"shift": [1.0, 2.0, 3.0]}, n_trials=3, cv=3, sampler=sampler, scoring=score
+    )
     with pytest.warns(FitFailedWarning, match="2 of 3 trials") as caught:
         search.fit(X, Y)
     assert len(caught) == 1
@@ -189,7 +191,9 @@ class Interrupting(Counting):
 def test_o2_an_interrupt_in_trial_2_keeps_trial_1(stored, tmp_path, monkeypatch):
     monkeypatch.setattr(Interrupting, "fits", 0)
     url = f"sqlite:///{tmp_path}/s.db" if stored else None
-    search = OptunaSearch(Interrupting(), {"shift": [0.0, 0.5]}, n_trials=5, cv=3, storage=url, study_name="r")
+    search = OptunaSearch(
+        Interrupting(), {"shift": [0.0, 0.5]}, n_trials=5, cv=3, storage=url, study_name="r"
+    )
     with pytest.raises(KeyboardInterrupt):
         search.fit(X, Y)
     states = [trial.state.name for trial in search.study_.trials]

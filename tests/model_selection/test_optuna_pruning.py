@@ -21,7 +21,9 @@ MAILS = ["où est ma facture ?", "le colis est en retard", "la facture est fauss
 LABELS = ["facture", "colis"] * 8
 STEP = "transformerclassifier__"
 
-pytestmark = pytest.mark.filterwarnings("ignore:training collapsed")  # two epochs of a tiny model; not the point
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:training collapsed"
+)  # two epochs of a tiny model; not the point
 
 
 class Epochs(Callback):
@@ -61,7 +63,16 @@ def reports(search):
 
 def test_steps_mean_the_same_fold_and_epoch_in_every_trial():
     steps = Steps(n_folds=3, epochs=4)
-    assert [steps.after_epoch(fold, epoch) for fold in range(2) for epoch in (1, 2, 3, 4)] == [1, 2, 3, None, 5, 6, 7, None]
+    assert [steps.after_epoch(fold, epoch) for fold in range(2) for epoch in (1, 2, 3, 4)] == [
+        1,
+        2,
+        3,
+        None,
+        5,
+        6,
+        7,
+        None,
+    ]
     assert [steps.after_fold(fold) for fold in range(3)] == [4, 8, 12]
     assert steps.total == 12
 
@@ -73,7 +84,10 @@ def test_what_is_watched():
     assert trained_part(LogisticRegression())[1] is None
     assert epochs_a_fold(pipe, {}, {}) == 3
     assert epochs_a_fold(pipe, {}, {f"{STEP}max_epochs": optuna.distributions.IntDistribution(1, 7)}) == 7
-    assert epochs_a_fold(pipe, {}, {f"{STEP}max_epochs": optuna.distributions.CategoricalDistribution((2, 5))}) == 5
+    assert (
+        epochs_a_fold(pipe, {}, {f"{STEP}max_epochs": optuna.distributions.CategoricalDistribution((2, 5))})
+        == 5
+    )
     assert epochs_a_fold(pipe, {f"{STEP}max_epochs": 6}, {}) == 6
     assert epochs_a_fold(LogisticRegression(), {}, {}) == 1
 
@@ -82,7 +96,14 @@ def test_epochs_report_running_means_and_a_pruned_trial_ends_there():
     space = {f"{STEP}max_epochs": [2, 3], f"{STEP}learning_rate": (1e-3, 1e-2, "log")}
     sampler = optuna.samplers.RandomSampler(seed=0)
     search = OptunaSearch(
-        router(), space, n_trials=3, cv=2, pruner=Recorder((1, 1)), sampler=sampler, scoring="neg_log_loss", refit=False
+        router(),
+        space,
+        n_trials=3,
+        cv=2,
+        pruner=Recorder((1, 1)),
+        sampler=sampler,
+        scoring="neg_log_loss",
+        refit=False,
     )
     search.fit(MAILS, LABELS)
     epochs = [row[f"{STEP}max_epochs"] for row in search.cv_results_["params"]]
@@ -134,7 +155,9 @@ def test_watching_changes_no_score_and_the_refit_is_not_watched():
     space = {f"{STEP}learning_rate": (1e-3, 1e-2, "log")}
     plain = OptunaSearch(router(max_epochs=2), space, **options).fit(MAILS, LABELS)
     watched = OptunaSearch(router(max_epochs=2), space, pruner=Recorder(), **options).fit(MAILS, LABELS)
-    np.testing.assert_array_equal(plain.cv_results_["mean_test_score"], watched.cv_results_["mean_test_score"])
+    np.testing.assert_array_equal(
+        plain.cv_results_["mean_test_score"], watched.cv_results_["mean_test_score"]
+    )
     np.testing.assert_array_equal(plain.predict_proba(MAILS), watched.predict_proba(MAILS))
     assert watched.best_estimator_[-1].callbacks == [Epochs]
     assert len(watched.study_.trials[0].intermediate_values) == 4  # and none of the refit
@@ -151,7 +174,13 @@ def test_early_stopping_with_the_same_metric_reports_its_own_score(own, n_scored
     monkeypatch.setattr(TransformerClassifier, "predict", predict)
     estimator = router(max_epochs=2, early_stopping=True, validation_fraction=0.25, scoring=own)
     search = OptunaSearch(
-        estimator, {f"{STEP}learning_rate": [5e-3]}, n_trials=1, cv=KFold(3), pruner=Recorder(), scoring="accuracy", refit=False
+        estimator,
+        {f"{STEP}learning_rate": [5e-3]},
+        n_trials=1,
+        cv=KFold(3),
+        pruner=Recorder(),
+        scoring="accuracy",
+        refit=False,
     ).fit(MAILS, LABELS)
     assert reports(search) == [[1, 2, 3, 4, 5, 6]]
     assert scored.count(6) == n_scored  # the first fold tests 6 mails; no other part has as many
@@ -184,7 +213,9 @@ def test_pruners_by_name_end_what_is_worse(pruner, monkeypatch):
 
 
 def test_without_a_pruner_nothing_is_ended_or_watched():
-    search = OptunaSearch(router(max_epochs=2), {f"{STEP}learning_rate": [1e-3]}, n_trials=1, cv=2, refit=False)
+    search = OptunaSearch(
+        router(max_epochs=2), {f"{STEP}learning_rate": [1e-3]}, n_trials=1, cv=2, refit=False
+    )
     assert reports(search.fit(MAILS, LABELS)) == [[2, 4]]
 
 
@@ -206,7 +237,13 @@ def test_thirty_trials_leave_no_estimator_behind():
     gc.disable()  # what only the collector frees would pile up between its runs
     try:
         search = OptunaSearch(
-            Tracked(), {"shift": (0.0, 1.0)}, n_trials=30, cv=3, pruner="median", random_state=0, study_name="fixed"
+            Tracked(),
+            {"shift": (0.0, 1.0)},
+            n_trials=30,
+            cv=3,
+            pruner="median",
+            random_state=0,
+            study_name="fixed",
         )
         with pytest.warns(Warning, match="failed"):
             search.fit(X, Y)
@@ -230,7 +267,12 @@ def test_pruned_transformers_leave_no_model_behind(monkeypatch):
 
     monkeypatch.setattr(TransformerClassifier, "_load", loads)
     search = OptunaSearch(
-        router(max_epochs=2), {f"{STEP}learning_rate": [1e-3]}, n_trials=3, cv=2, pruner=Recorder((1, 1), (2, 2)), refit=False
+        router(max_epochs=2),
+        {f"{STEP}learning_rate": [1e-3]},
+        n_trials=3,
+        cv=2,
+        pruner=Recorder((1, 1), (2, 2)),
+        refit=False,
     ).fit(MAILS, LABELS)
     assert list(search.cv_results_["trial_state"]) == ["complete", "pruned", "pruned"]
     gc.collect()

@@ -67,9 +67,17 @@ def test_bad_forms_are_named(given, said):
     [
         ({}, ValueError, "space is empty"),
         ([1, 2], TypeError, "space must be a dict, a function of the trial or None, got list"),
-        ({"shfit": [1.0]}, ValueError, "names 'shfit', which is no parameter of Counting.*Did you mean 'shift'"),
+        (
+            {"shfit": [1.0]},
+            ValueError,
+            "names 'shfit', which is no parameter of Counting.*Did you mean 'shift'",
+        ),
         (lambda trial: {"shfit": trial.suggest_float("a", 0, 1)}, ValueError, "names 'shfit'"),
-        (lambda trial: trial.suggest_float("a", 0, 1), TypeError, "must return a dict of parameters, got float"),
+        (
+            lambda trial: trial.suggest_float("a", 0, 1),
+            TypeError,
+            "must return a dict of parameters, got float",
+        ),
     ],
 )
 def test_bad_spaces_are_refused_before_a_fit(space, error, said, monkeypatch):
@@ -88,8 +96,13 @@ def test_choices_of_any_kind_come_back_as_they_were(tmp_path):
     rows = search.fit(mails, labels).cv_results_["params"]
     assert {row["tfidf__word__ngram_range"] for row in rows} == set(choices)
     assert all(row["svm__class_weight"] in [None, {"a": 2.0}, "balanced"] for row in rows)
-    assert search.best_estimator_.get_params()["svm__class_weight"] == search.best_params_["svm__class_weight"]
-    assert {trial.params["tfidf__word__ngram_range"] for trial in search.study_.trials} == {"(1, 1)", "(1, 2)"}
+    assert (
+        search.best_estimator_.get_params()["svm__class_weight"] == search.best_params_["svm__class_weight"]
+    )
+    assert {trial.params["tfidf__word__ngram_range"] for trial in search.study_.trials} == {
+        "(1, 1)",
+        "(1, 2)",
+    }
 
 
 def branches(trial):
@@ -103,7 +116,10 @@ def test_a_function_of_the_trial_gives_the_parameters():
     drawn = [row["shift"] for row in search.cv_results_["params"]]
     kinds = [trial.params["kind"] for trial in search.study_.trials]
     assert {"zero", "free"} == set(kinds)
-    assert all((value == 0.0) == (kind == "zero") and (value == 0 or 5 <= value <= 10) for value, kind in zip(drawn, kinds, strict=True))
+    assert all(
+        (value == 0.0) == (kind == "zero") and (value == 0 or 5 <= value <= 10)
+        for value, kind in zip(drawn, kinds, strict=True)
+    )
     assert search.best_estimator_.shift == search.best_params_["shift"]
 
 
@@ -114,7 +130,9 @@ def test_a_function_that_draws_from_other_choices_is_refused_on_resuming(tmp_pat
         return {"shift": trial.suggest_categorical("shift", choices)}
 
     choices = [0.0, 1.0]
-    search = OptunaSearch(Counting(), draws, n_trials=2, cv=2, storage=path, study_name="r", random_state=0).fit(X, Y)
+    search = OptunaSearch(
+        Counting(), draws, n_trials=2, cv=2, storage=path, study_name="r", random_state=0
+    ).fit(X, Y)
     choices.append(2.0)
     with pytest.raises(ValueError, match=r"space\['shift'\] was \[0.0, 1.0\], is \[0.0, 1.0, 2.0\]"):
         search.fit(X, Y)
@@ -144,10 +162,18 @@ def test_default_space_of_the_classifier_in_a_pipeline():
 
 
 def test_default_space_of_linear_models():
-    assert set(default_space(tfidf_svm())) == {"svm__C", "tfidf__word__ngram_range", "tfidf__char__ngram_range"}
+    assert set(default_space(tfidf_svm())) == {
+        "svm__C",
+        "tfidf__word__ngram_range",
+        "tfidf__char__ngram_range",
+    }
     assert "svm__estimator__C" in default_space(tfidf_svm(calibrated=True))
-    assert set(default_space(make_pipeline(TransformerEmbedder(), LogisticRegression()))) == {"logisticregression__C"}
-    vote = VotingClassifier([("a", tfidf_svm()), ("b", make_pipeline(TransformerEmbedder(), LogisticRegression()))])
+    assert set(default_space(make_pipeline(TransformerEmbedder(), LogisticRegression()))) == {
+        "logisticregression__C"
+    }
+    vote = VotingClassifier(
+        [("a", tfidf_svm()), ("b", make_pipeline(TransformerEmbedder(), LogisticRegression()))]
+    )
     assert {"a__svm__C", "b__logisticregression__C"} <= set(default_space(vote))
 
 
@@ -170,7 +196,9 @@ assert "optuna" not in sys.modules
 search.fit(["un", "deux", "un", "deux"], ["a", "b", "a", "b"])
 assert "optuna" in sys.modules and not {"torch", "skorch", "transformers"} & set(sys.modules)
 """
-    done = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 

@@ -62,7 +62,9 @@ def test_two_processes_share_a_study_and_lose_no_trial(kind, tmp_path):
     whole = named(storage, n_trials=1).fit(X, Y)
     assert list(whole.cv_results_["trial_number"]) == list(range(17))
     assert set(whole.cv_results_["trial_state"]) == {"complete"}
-    assert len({row["C"] for row in whole.cv_results_["params"]}) == 17  # one seed for all, and yet no trial twice
+    assert (
+        len({row["C"] for row in whole.cv_results_["params"]}) == 17
+    )  # one seed for all, and yet no trial twice
 
 
 # -- what a study is for --------------------------------------------------------------------------------------------
@@ -72,9 +74,15 @@ def test_two_processes_share_a_study_and_lose_no_trial(kind, tmp_path):
     ("change", "said"),
     [
         ({"estimator__fit_intercept": False}, "fit_intercept was True, is False"),
-        ({"space": {"C": (1e-3, 20.0, "log")}}, r"space\['C'\] was 0.001 to 10.0 \(log\), is 0.001 to 20.0 \(log\)"),
+        (
+            {"space": {"C": (1e-3, 20.0, "log")}},
+            r"space\['C'\] was 0.001 to 10.0 \(log\), is 0.001 to 20.0 \(log\)",
+        ),
         ({"space": {**C, "tol": [1e-4]}}, r"space\['tol'\] was not searched over, is \[0.0001\]"),
-        ({"space": lambda trial: {"C": trial.suggest_float("C", 0.1, 1)}}, "the function that is the space was not"),
+        (
+            {"space": lambda trial: {"C": trial.suggest_float("C", 0.1, 1)}},
+            "the function that is the space was not",
+        ),
         ({"scoring": "f1"}, r"scoring was None \(score\), is 'f1' \(score\)"),
         ({"cv": KFold(2)}, "cv makes other folds"),
     ],
@@ -186,7 +194,9 @@ def test_a_database_locked_in_the_middle_ends_the_search_and_keeps_what_is_done(
             other.rollback()
             other.close()
     assert len(others) == 1
-    assert "COMPLETE" not in {trial.state.name for trial in search.study_.trials if trial.params["shift"] == 0.9}
+    assert "COMPLETE" not in {
+        trial.state.name for trial in search.study_.trials if trial.params["shift"] == 0.9
+    }
 
 
 @pytest.mark.parametrize(
