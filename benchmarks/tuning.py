@@ -84,6 +84,27 @@ def search(pruner: str | None, seed: int, n_trials: int) -> OptunaSearch:
     )
 
 
+def summarize(
+    found: dict[str, list[dict[str, float]]], samples: dict[str, list[Sample]]
+) -> dict[str, dict[str, Any]]:
+    """Epochs, scores and seconds of each search, and beside those of the search without pruning of the same round."""
+    plain = found["without pruning"]
+    summaries = {}
+    for name, runs in found.items():
+        pairs = list(zip(runs, plain, strict=True))
+        gained = [run["best_score"] - whole["best_score"] for run, whole in pairs]
+        summaries[name] = {
+            **{key: summary([run[key] for run in runs]) for key in runs[0]},
+            "share_of_epochs": summary([run["epochs"] / whole["epochs"] for run, whole in pairs]),
+            "score_gained": summary(gained),
+            "mean_score_gained": statistics.mean(gained),
+            "seconds": seconds(samples[name]),
+        }
+        share = summaries[name]["share_of_epochs"]["median"]
+        say(f"{name}: {share:.0%} of the epochs, best macro-F1 {statistics.mean(gained):+.3f} on average")
+    return summaries
+
+
 def main() -> None:
     parser = arguments(__doc__ or "", rounds=3)
     parser.add_argument("--trials", type=int, default=16, help="trials of a search (%(default)s)")
@@ -93,12 +114,10 @@ def main() -> None:
     warnings.simplefilter(
         "ignore"
     )  # mails are cut and runs collapse, which is what the searches are to find out
-    pruners = (
-        PRUNERS if options.hyperband else {name: PRUNERS[name] for name in ("without pruning", "median")}
-    )
+    names = list(PRUNERS) if options.hyperband else ["without pruning", "median"]
     n_trials = 4 if options.quick else options.trials
     texts, labels = inbox()
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in pruners}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
 
     def run(name: str) -> Sample:
         Epochs.count = 0
@@ -111,34 +130,14 @@ def main() -> None:
         say(f"  {name}: {found[name][-1]}")
         return sample
 
-    samples = interleave({name: partial(run, name) for name in pruners}, options.rounds, warm_up=False)
-    baseline = OptunaSearch(
-        tfidf_svm(), {"svm__C": (0.03, 30.0, "log")}, n_trials=5, cv=3, scoring="f1_macro", random_state=0
-    )
-    plain = found["without pruning"]
-    results: dict[str, Any] = {
+    samples = interleave({name: partial(run, name) for name in names}, options.rounds, warm_up=False)
+    space = {"svm__C": (0.03, 30.0, "log")}
+    baseline = OptunaSearch(tfidf_svm(), space, n_trials=5, cv=3, scoring="f1_macro", random_state=0)
+    results = {
         "documents": len(texts),
         "tfidf_svm_best_score": float(baseline.fit(texts, labels).best_score_),
-        "searches": {
-            name: {
-                **{key: summary([run[key] for run in runs]) for key in runs[0]},
-                "share_of_epochs": summary(
-                    [a["epochs"] / b["epochs"] for a, b in zip(runs, plain, strict=True)]
-                ),
-                "score_gained": summary(
-                    [a["best_score"] - b["best_score"] for a, b in zip(runs, plain, strict=True)]
-                ),
-                "mean_score_gained": statistics.mean(
-                    a["best_score"] - b["best_score"] for a, b in zip(runs, plain, strict=True)
-                ),
-                "seconds": seconds(samples[name]),
-            }
-            for name, runs in found.items()
-        },
+        "searches": summarize(found, samples),
     }
-    for name, result in results["searches"].items():
-        share, gained = result["share_of_epochs"]["median"], result["mean_score_gained"]
-        say(f"{name}: {share:.0%} of the epochs, best macro-F1 {gained:+.3f} on average")
     write("tuning", options, results, {"model": MODEL, "fixed": FIXED, "space": SPACE, "trials": n_trials})
 
 

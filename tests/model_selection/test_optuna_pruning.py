@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 from skorch.callbacks import Callback
 
 from sktransformer import EmailCleaner, OptunaSearch, TransformerClassifier
+from sktransformer.exceptions import TruncationWarning
 from sktransformer.model_selection._pruning import Steps, epochs_a_fold, trained_part
 from sktransformer.testing import tiny_checkpoint
 
@@ -278,3 +279,21 @@ def test_pruned_transformers_leave_no_model_behind(monkeypatch):
     gc.collect()
     assert len(models) == 4
     assert not [model for model in models if model() is not None]
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_cut_mails_are_said_once_for_all_trials_and_once_for_the_refit(n_jobs):
+    search = OptunaSearch(
+        router(max_epochs=1, max_length=4),
+        {f"{STEP}learning_rate": (1e-3, 1e-2)},
+        n_trials=3,
+        cv=2,
+        n_jobs=n_jobs,
+    )
+    with pytest.warns(TruncationWarning) as caught:
+        search.fit(MAILS, LABELS)
+    cut = [warning for warning in caught if warning.category is TruncationWarning]
+    assert len(cut) == 2
+    assert "of 16 documents" in str(cut[1].message)
+    if n_jobs is None:
+        assert cut[0].filename == __file__
