@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import numbers
 import time
+from collections import Counter
 from contextlib import ExitStack
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -229,8 +231,8 @@ class OptunaSearch(SearchCV):
         optional_import("optuna", "tuning")
         from ._studies import close, open_storage, storage_errors, verbosity
 
-        if not hasattr(X, "__len__") and not hasattr(X, "shape"):
-            X = list(X)  # a generator can't be read once a fold
+        if not hasattr(X, "__getitem__") and not hasattr(X, "shape"):
+            X = list(X)  # a generator can't be read once a fold, and rows of a view can't be taken
         X, y = indexable(X, y)
         with ExitStack() as stack:
             stack.enter_context(verbosity(self.verbose))
@@ -383,11 +385,10 @@ def _check_class_sizes(cv: Any, y: Any) -> None:
     """Raise ValueError for a class that a fold would be without; scikit-learn warns, and scores what is left."""
     if not isinstance(cv, (StratifiedKFold, StratifiedGroupKFold)):
         return
-    classes, sizes = np.unique(np.asarray(y), return_counts=True)
-    small = int(sizes.argmin())
-    if sizes[small] < cv.n_splits:
+    label, size = min(Counter(np.asarray(y).tolist()).items(), key=itemgetter(1))
+    if size < cv.n_splits:
         raise ValueError(
-            f"class {classes[small].item()!r} has {sizes[small]} member(s), fewer than the {cv.n_splits} folds of cv, "
+            f"class {label!r} has {size} member(s), fewer than the {cv.n_splits} folds of cv, "
             "so that some folds would be without it; pass fewer folds, drop or merge the class, or pass a splitter "
             "that is not stratified, such as KFold(5, shuffle=True, random_state=0)."
         )

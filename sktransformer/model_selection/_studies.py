@@ -196,7 +196,7 @@ def claim(study: Study, record: dict[str, Any], distributions: dict[str, BaseDis
         When the study was made for something else; it says what, and what to do.
     """
     before = study.user_attrs.get(RECORD)
-    remedy = f"study {study.study_name!r} was made for another search: %s. Pass a new study_name, or what it was made for."
+    remedy = f"study {study.study_name!r} was made for another search: %s. Pass a new study_name, or search as before."
     if before is not None:
         found = differences(before, record)
         if found:

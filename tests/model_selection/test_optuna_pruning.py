@@ -6,9 +6,11 @@ import weakref
 import numpy as np
 import optuna
 import pytest
+import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
+from skorch import NeuralNetClassifier
 from skorch.callbacks import Callback
 
 from sktransformer import EmailCleaner, OptunaSearch, TransformerClassifier
@@ -297,3 +299,18 @@ def test_cut_mails_are_said_once_for_all_trials_and_once_for_the_refit(n_jobs):
     assert "of 16 documents" in str(cut[1].message)
     if n_jobs is None:
         assert cut[0].filename == __file__
+
+
+def test_a_net_of_skorch_is_watched_by_epoch_too():
+    def net(epochs=3):
+        return NeuralNetClassifier(
+            torch.nn.Linear, module__in_features=5, module__out_features=2, criterion=torch.nn.CrossEntropyLoss,
+            max_epochs=epochs, train_split=None, verbose=0,
+        )  # fmt: skip
+
+    options = {"n_trials": 2, "cv": 2, "refit": False, "scoring": "neg_log_loss", "random_state": 0}
+    data = X.astype(np.float32)
+    search = OptunaSearch(net(), {"lr": (1e-3, 1e-1, "log")}, pruner=Recorder((1, 2)), **options)
+    search.fit(data, Y.astype(np.int64))
+    assert reports(search) == [[1, 2, 3, 4, 5, 6], [1, 2]]
+    assert list(search.cv_results_["trial_state"]) == ["complete", "pruned"]

@@ -131,8 +131,9 @@ def test_frames_of_any_index_lists_and_generators_are_alike():
     series = clone(search).fit(pd.Series(mails, index=index), pd.Series(labels, index=index + 5))
     listed = clone(search).fit(mails, labels)
     generated = clone(search).fit((mail for mail in mails), labels)
+    viewed = clone(search).fit(dict(enumerate(mails)).values(), labels)
     expected = listed.best_estimator_.decision_function(mails)
-    for other in (series, generated):
+    for other in (series, generated, viewed):
         assert other.best_params_ == listed.best_params_
         np.testing.assert_array_equal(other.best_estimator_.decision_function(mails), expected)
     frame = OptunaSearch(LogisticRegression(), C, n_trials=1, cv=2).fit(
