@@ -23,7 +23,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
         risk_coverage_curve,
         soft_vote,
     )
-    from .model_selection import ComparisonDisplay, ComparisonResult, compare_models
+    from .model_selection import ComparisonDisplay, ComparisonResult, OptunaSearch, compare_models
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .testing import check_text_estimator
@@ -33,10 +33,11 @@ _ROOMS = {
     "ComparisonDisplay": "model_selection",
     "ComparisonResult": "model_selection",
     "EmailCleaner": "email",
+    "LanguageRouter": "email",
+    "OptunaSearch": "model_selection",
     "RejectOption": "ensemble",
     "RiskCoverageDisplay": "ensemble",
     "SeedEnsemble": "ensemble",
-    "LanguageRouter": "email",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "WeightedSoftVote": "ensemble",
@@ -45,9 +46,9 @@ _ROOMS = {
     "error_correlation": "ensemble",
     "error_correlation_from_predictions": "ensemble",
     "load_french_emails": "datasets",
+    "read_mailbox": "email",
     "risk_coverage_curve": "ensemble",
     "soft_vote": "ensemble",
-    "read_mailbox": "email",
     "tfidf_svm": "baselines",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
@@ -60,6 +61,7 @@ __all__ = [
     "ComparisonResult",
     "EmailCleaner",
     "LanguageRouter",
+    "OptunaSearch",
     "RejectOption",
     "RiskCoverageDisplay",
     "SeedEnsemble",

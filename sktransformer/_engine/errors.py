@@ -33,7 +33,7 @@ __all__ = [
 
 DISTRIBUTION = "sktransformer-text"
 # Packages through which a user's call runs down to where a warning is raised.
-BETWEEN = frozenset({"sktransformer", "sklearn", "skorch", "torch", "joblib", "contextlib"})
+BETWEEN = frozenset({"sktransformer", "sklearn", "skorch", "torch", "joblib", "contextlib", "optuna"})
 
 
 class CheckpointNotFoundError(FileNotFoundError, ValueError):
@@ -170,7 +170,8 @@ _said: ContextVar[set[type[Warning]] | None] = ContextVar("said", default=None)
 def say_once() -> Iterator[None]:
     """Issue each category of `warn_user`'s warnings once until the end of the block, in this thread.
 
-    A fit runs the model in training, in validation and at its end: where memory is short, each of them says so.
+    A fit runs the model in training, in validation and at its end: where memory is short, each of them says so. Inside
+    another such block, a search's for instance, the outer one counts.
 
     Examples
     --------
@@ -181,6 +182,9 @@ def say_once() -> Iterator[None]:
     >>> len(record)
     1
     """
+    if _said.get() is not None:
+        yield
+        return
     token = _said.set(set())
     try:
         yield

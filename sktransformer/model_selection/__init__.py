@@ -1,4 +1,7 @@
-"""Choosing between models: comparison on the same folds, with a test and a price. Names are looked up on first use."""
+"""Comparing and tuning estimators, which are black boxes here: no file of this room loads torch by itself.
+
+A name is looked up when it is first used, so that one of them does not load what only another needs.
+"""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -6,23 +9,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__getattr__` finds
     from ._comparison import compare_models
     from ._display import ComparisonDisplay
+    from ._optuna_search import OptunaSearch
     from ._result import ComparisonResult
 
-# Public name -> its file. A new name goes here, into `__all__` and into the block above, sorted.
-_FILES = {
+# Public name -> the file it lives in. A new name goes here, into `__all__` and into the block above, sorted.
+_ROOMS = {
     "ComparisonDisplay": "_display",
     "ComparisonResult": "_result",
+    "OptunaSearch": "_optuna_search",
     "compare_models": "_comparison",
 }
 
-__all__ = ["ComparisonDisplay", "ComparisonResult", "compare_models"]
+__all__ = ["ComparisonDisplay", "ComparisonResult", "OptunaSearch", "compare_models"]
 
 
 def __getattr__(name: str) -> Any:
     """Import the file of `name` on first use (PEP 562); afterwards the name is an ordinary attribute."""
-    if name not in _FILES:
+    if name not in _ROOMS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f".{_FILES[name]}", __name__), name)
+    value = getattr(import_module(f".{_ROOMS[name]}", __name__), name)
     globals()[name] = value
     return value
 

@@ -232,6 +232,10 @@ class TrainedTransformer(TransformerEstimator, ABC):
         candidate = type(self)(**self.get_params(deep=False))
         candidate._record_targets(targets)
         candidate._record_checkpoint(checkpoint, encoder, documents)
+        for _, callback in _named(self.callbacks):
+            # skorch hands callbacks a net, which knows tensors; one that predicts on texts needs the estimator
+            if hasattr(callback, "on_estimator") and not isinstance(callback, type):
+                callback.on_estimator(candidate)
         return candidate
 
     def _scoring(

@@ -1,0 +1,37 @@
+"""The skorch callback behind pruning by epoch; apart, since skorch loads torch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from skorch.callbacks import Callback
+
+
+class EpochReporter(Callback):
+    """Hands each epoch's net on.
+
+    Parameters
+    ----------
+    receive : callable
+        Takes the epoch (from 1), the net and the estimator in training, None where it did not introduce itself.
+    """
+
+    def __init__(self, receive: Callable[[int, Any, Any], None] | None) -> None:
+        self.receive = receive
+        self.estimator: Any = None
+
+    def on_estimator(self, estimator: Any) -> None:
+        """Take a fitted view of the estimator in training; the package's own estimators call this before they train."""
+        self.estimator = estimator
+
+    def on_epoch_end(
+        self, net: Any, dataset_train: Any = None, dataset_valid: Any = None, **kwargs: Any
+    ) -> None:
+        """Hand the epoch on."""
+        if self.receive is not None:
+            self.receive(len(net.history), net, self.estimator)
+
+    def release(self) -> None:
+        """Hold nothing any more."""
+        self.receive = self.estimator = None
