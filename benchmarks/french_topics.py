@@ -1,4 +1,4 @@
-"""French topics (SIB-200): TF-IDF, a frozen encoder, and fine-tuning, trained on one split and judged on another.
+"""French topics (SIB-200): TF-IDF, a frozen encoder, fine-tuning and a vote, trained on one split, judged on another.
 
 ``../shared/data/sib200_fr`` holds 701 training and 99 development sentences in seven topics. Whatever is chosen
 (C, learning rate, epochs) is chosen on the training part alone; the development part is scored once per model.
@@ -23,7 +23,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, train_test_sp
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 
-from .common import E5, ROOT, Stopwatch, arguments, prepare, say, write
+from .common import E5, MINILM, ROOT, Stopwatch, arguments, prepare, say, write
 
 DATA = ROOT.parent / "shared" / "data" / "sib200_fr"  # beside the repository
 PROMPT = "query: "
@@ -145,6 +145,37 @@ def fine_tuned(judge: Judge, quick: bool) -> dict[str, Any]:  # long: one run, r
     }
 
 
+def votes(judge: Judge, quick: bool) -> dict[str, Any]:
+    """Let two encoders vote: with weights learned on held-out folds, and alike; each of the two beside them."""
+    from sktransformer import (
+        TransformerClassifier,
+        TransformerEmbedder,
+        error_correlation_from_predictions,
+        soft_vote,
+    )
+
+    regression = LogisticRegression(C=10, max_iter=3000)
+    tuned = TransformerClassifier(
+        MINILM, max_length=128, batch_size=16, learning_rate=3e-4, max_epochs=1 if quick else 6,
+        precision="float32", random_state=0,
+    )  # fmt: skip
+    frozen_e5 = make_pipeline(TransformerEmbedder(E5, prompt=PROMPT, precision="float32"), regression)
+    vote = soft_vote([("frozen e5", frozen_e5), ("fine-tuned MiniLM", tuned)], weights="fit", cv=3)
+    found = judge.score("vote, weights fitted on three folds", vote)
+    found["weights"] = dict(zip(vote.named_estimators, vote.weights_.tolist(), strict=True))
+    shares = {name: member.predict_proba(judge.X_dev) for name, member in vote.named_estimators_.items()}
+    shares["vote, weighted alike"] = np.mean(list(shares.values()), axis=0)
+    predicted = {name: vote.classes_[share.argmax(1)] for name, share in shares.items()}
+    found["beside"] = {
+        name: float(f1_score(judge.y_dev, labels, average="macro")) for name, labels in predicted.items()
+    }
+    members = {name: predicted[name] for name in vote.named_estimators}
+    errors = error_correlation_from_predictions(judge.y_dev, members)
+    found["errors"] = {key: float(value) for key, value in errors.iloc[0].items() if np.isreal(value)}
+    say(f"  beside it: {found['beside']}; errors: {found['errors']}")
+    return {"vote of two encoders": found}
+
+
 def main() -> None:
     parser = arguments(__doc__ or "", rounds=1, threads=2)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the two files (%(default)s)")
@@ -152,7 +183,12 @@ def main() -> None:
     prepare(options)
     judge = Judge(options.data, options.quick)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    results = {**baselines(judge), **frozen(judge), **fine_tuned(judge, options.quick)}
+    results = {
+        **baselines(judge),
+        **frozen(judge),
+        **votes(judge, options.quick),
+        **fine_tuned(judge, options.quick),
+    }
     counts = dict(sorted(Counter(judge.y.tolist()).items()))
     settings = {
         "train": len(judge.X),
