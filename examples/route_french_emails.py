@@ -109,7 +109,7 @@ def cross_validate(X: pd.DataFrame, y: pd.Series, folder: Path, seed: int) -> No
         "e5-small, frozen + logistic regression": frozen_e5(),
     }
     result = compare_models(pipelines, X, y, cv=3, baseline=BASELINE, random_state=seed, verbose=1)
-    print(result.to_markdown() + "\n\n" + result.verdict + "\n")
+    print(result.to_markdown() + "\n")
     result.frame.to_csv(folder / "cross_validation.csv")
     draw(result.plot, folder / "cross_validation.png")
 

@@ -34,14 +34,14 @@ def _cleaners(cls: type[BaseEstimator]) -> list[Any]:
     return [cls()]
 
 
-def _member() -> Any:
+def _member(dtype: Any = np.float32) -> Any:
     """A classifier to put into a meta-estimator, cheap to fit: it is the meta-estimator that is looked at."""
-    return make_pipeline(TextJoiner(), TfidfVectorizer(dtype=np.float32), LogisticRegression())
+    return make_pipeline(TextJoiner(), TfidfVectorizer(dtype=dtype), LogisticRegression())
 
 
 def _routers(cls: type[BaseEstimator]) -> list[Any]:
     # The sample is French. One classifier of all languages, so that a clone is one clone.
-    return [cls(_member())]
+    return [cls(_member(np.float64))]
 
 
 def _rejections(cls: type[BaseEstimator]) -> list[Any]:
