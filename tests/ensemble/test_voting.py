@@ -241,6 +241,14 @@ def test_bad_members_and_labels(numbers):
     for wrong in ([], [BAYES, BAYES], [("a", "drop")], (BAYES, LOGISTIC)):
         with pytest.raises(ValueError, match=r"estimators must be a list of .* different names"):
             WeightedSoftVote(wrong).fit(X, y)
+    tuples = np.empty(len(y), dtype=object)
+    tuples[:] = [("a", label) for label in y]
+    for wrong, message in (
+        (tuples, r"y\[0\] must be one label"),
+        ([1, *y[1:].astype(str)], "y mixes labels of type"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            WeightedSoftVote([BAYES, LOGISTIC]).fit(X, wrong)
     with pytest.raises(TypeError, match="bare str"):
         WeightedSoftVote([BAYES, LOGISTIC]).fit("facture", ["a"])
     with pytest.raises(ValueError, match="three dimensions with flatten_transform=False"):
