@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .model_selection import ComparisonDisplay, ComparisonResult, OptunaSearch, compare_models
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
+    from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
 # Public name -> the room it lives in. A new name goes here, into `__all__` and into the block above, sorted.
@@ -50,6 +51,7 @@ _ROOMS = {
     "risk_coverage_curve": "ensemble",
     "soft_vote": "ensemble",
     "tfidf_svm": "baselines",
+    "truncation_report": "tasks.truncation",
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
 _DOORS = frozenset(
@@ -78,6 +80,7 @@ __all__ = [
     "risk_coverage_curve",
     "soft_vote",
     "tfidf_svm",
+    "truncation_report",
 ]
 
 
