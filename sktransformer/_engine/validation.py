@@ -7,8 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import did_you_mean
+
+COLLECTIONS = (list, tuple, set, frozenset, dict, np.ndarray)
 
 
 def check_number(
@@ -56,3 +59,45 @@ def check_flag(name: str, value: Any) -> None:
     """Raise TypeError unless `value` is True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise TypeError(f"{name} must be True or False, got {type(value).__name__} ({value!r}).")
+
+
+def label_array(y: Any, name: str = "y") -> npt.NDArray[Any]:
+    """Return labels as an array, without letting NumPy turn None or numbers into texts.
+
+    Raises
+    ------
+    TypeError
+        For a list whose rows are collections of several sizes.
+    """
+    if hasattr(y, "to_numpy"):  # pandas and polars, whose extension types NumPy does not know
+        y = y.to_numpy()
+    array = _from_list(list(y), name) if isinstance(y, (list, tuple)) else np.asarray(y)
+    return array.astype(object) if array.dtype.kind == "T" else array
+
+
+def _from_list(y: list[Any], name: str) -> npt.NDArray[Any]:
+    if len({isinstance(value, str) for value in y}) > 1:
+        return np.array(y, dtype=object)
+    sizes = {len(value) if isinstance(value, COLLECTIONS) else -1 for value in y}
+    if len(sizes) > 1 or any(isinstance(value, (set, frozenset, dict)) for value in y):
+        check_scalars(y, name)
+    return np.asarray(y)
+
+
+def check_scalars(values: Any, name: str = "y") -> None:
+    """Raise TypeError for a row that is a collection: several labels a document come as an indicator matrix."""
+    for i, value in enumerate(values):
+        if isinstance(value, COLLECTIONS):
+            raise TypeError(
+                f"{name}[{i}] must be one label (str, int or bool), got {type(value).__name__}; for several labels a "
+                f"document pass the 0/1 matrix that sklearn.preprocessing.MultiLabelBinarizer makes of them."
+            )
+
+
+def check_one_kind(values: npt.NDArray[Any], name: str = "y") -> None:
+    """Raise TypeError for texts beside other labels: the two have no order, and NumPy would make texts of all."""
+    kinds = {isinstance(value, str): type(value).__name__ for value in values}
+    if len(kinds) > 1:
+        raise TypeError(
+            f"{name} mixes labels of type {' and '.join(sorted(kinds.values()))}; make them one type."
+        )

@@ -25,6 +25,8 @@ _CONTROLS = {
     for place, character in enumerate(bytes(range(0x80, 0xA0)).decode("cp1252", errors="replace"))
 }
 _HAS_CONTROLS = re.compile("[\x80-\x9f]")
+# Halves of characters, which no text may hold: UTF-7 can spell them.
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 # An encoded word (RFC 2047, section 2). Blanks inside are against the rule and are sent all the same.
 _WORD = re.compile(r"=\?([^?\s]{1,80})\?([bqBQ])\?([^?]*)\?=")
@@ -67,7 +69,8 @@ def find_codec(charset: str) -> str | None:
             continue
         try:
             codec = codecs.lookup(spelling).name
-            b"".decode(codec)  # "hex" and the like are codecs, and none of text
+            # "hex" and the like are codecs, and none of text; Python does not look at the codec for no bytes
+            b"0".decode(codec, errors="replace")
         except (LookupError, ValueError):
             continue
         if codec.replace("_", "-") not in _NO_CHARSETS:
@@ -107,13 +110,13 @@ def decode_bytes(data: bytes, charset: str | None) -> tuple[str, str | None]:
     if codec in _WESTERN or codec is None:
         text, used = _guess(data)
         problem = None if codec else f"the charset {charset!r} is not known; read as {used}"
-        return _without_controls(text), problem
+        return _clean(text), problem
     try:
         text, problem = data.decode(codec), None
     except (UnicodeError, ValueError):
         text, used = _repair(data, codec)
         problem = f"the bytes are not all of the charset {charset!r}; read as {used}"
-    return _without_controls(text.removeprefix("\ufeff")), problem
+    return _clean(text.removeprefix("\ufeff")), problem
 
 
 def decode_raw(value: str) -> str:
@@ -131,7 +134,7 @@ def decode_raw(value: str) -> str:
     """
     if value.isascii():
         return value
-    return decode_bytes(value.encode("utf-8", "surrogateescape"), None)[0]
+    return decode_bytes(_as_bytes(value), None)[0]
 
 
 def decode_header(value: str) -> str:
@@ -163,16 +166,16 @@ def decode_header(value: str) -> str:
         between = value[end : found.start()]
         # Blanks between two encoded words only separate them (RFC 2047, section 6.2).
         if between.strip() or not pieces or pieces[-1][1] is None:
-            pieces.append((between.encode("utf-8", "surrogateescape"), None))
+            pieces.append((_as_bytes(between), None))
         data, charset = _word_bytes(found[3], found[2].lower()), found[1].partition("*")[0].lower()
         if data is None:
-            pieces.append((found[0].encode("utf-8", "surrogateescape"), None))
+            pieces.append((_as_bytes(found[0]), None))
         elif pieces and pieces[-1][1] == charset:
             pieces[-1] = (pieces[-1][0] + data, charset)
         else:
             pieces.append((data, charset))
         end = found.end()
-    pieces.append((value[end:].encode("utf-8", "surrogateescape"), None))
+    pieces.append((_as_bytes(value[end:]), None))
     return _FOLD.sub(" ", "".join(decode_bytes(data, charset)[0] for data, charset in pieces)).strip()
 
 
@@ -181,8 +184,16 @@ def decode_name(value: str) -> str:
     return decode_header(unquote(value)).replace("\x00", "")
 
 
+def _as_bytes(value: str) -> bytes:
+    """Return the bytes of a header; the parser stands a surrogate for each that is not ASCII."""
+    try:
+        return value.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # a surrogate that stands for no byte, out of a parameter in UTF-7
+        return _SURROGATE.sub("\ufffd", value).encode("utf-8")
+
+
 def _word_bytes(encoded: str, encoding: str) -> bytes | None:
-    data = encoded.encode("utf-8", "surrogateescape")
+    data = _as_bytes(encoded)
     if encoding == "q":
         return quopri.decodestring(data, header=True)
     try:
@@ -212,5 +223,6 @@ def _repair(data: bytes, codec: str) -> tuple[str, str]:
     return data.decode("cp1252", errors="replace"), "cp1252"
 
 
-def _without_controls(text: str) -> str:
-    return text.translate(_CONTROLS) if _HAS_CONTROLS.search(text) else text
+def _clean(text: str) -> str:
+    text = text.translate(_CONTROLS) if _HAS_CONTROLS.search(text) else text
+    return _SURROGATE.sub("\ufffd", text)

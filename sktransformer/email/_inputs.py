@@ -9,6 +9,7 @@ from sklearn.utils import Tags
 from .._engine.validation import check_choice
 
 _ROWS_NAMED = 10
+_SUBJECT = "subject"  # where nobody names a column, a frame may do without subjects
 
 
 class Mails(NamedTuple):
@@ -76,7 +77,9 @@ def check_texts(texts: Sequence[Any], *, name: str, missing: str) -> list[str]:
         if type(text) is str:
             checked.append(text)
         elif isinstance(text, str):
-            checked.append(str(text))
+            checked.append(
+                str.__str__(text)
+            )  # a plain str, also of an enumeration, whose own says another thing
         elif _is_missing(text):
             absent.append(row)
             checked.append("")
@@ -139,8 +142,20 @@ def _from_frame(X: Any, subject_column: str, body_column: str) -> tuple[list[Any
             f"the subjects from {subject_column!r}. Pass body_column and subject_column, or a frame with one "
             "column."
         )
+    if subject_column not in names:
+        _refuse_lost_subjects(names, subject_column, body_column)
     subjects = _column(X, subject_column) if subject_column in names else None
     return subjects, _column(X, body_column)
+
+
+def _refuse_lost_subjects(names: list[Any], subject_column: Any, body_column: Any) -> None:
+    """Raise where a frame has subjects by all appearances, and not under the name that they are looked for."""
+    alike = [name for name in names if str(name).lower() == str(subject_column).lower()]
+    if alike or subject_column != _SUBJECT:
+        raise ValueError(
+            f"X has no column {subject_column!r} for the subjects, but {names}; pass the name of one as "
+            f"subject_column, or leave the subjects out: X[[{body_column!r}]] is read as bodies."
+        )
 
 
 def _column(X: Any, name: Any) -> list[Any]:

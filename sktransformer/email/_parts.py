@@ -12,7 +12,7 @@ from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._engine.errors import did_you_mean, warn_user
-from .._engine.validation import check_choice, check_number
+from .._engine.validation import check_choice, check_number, check_one_kind, check_scalars, label_array
 from ._identify import KNOWN
 from ._rows import Rows, take
 
@@ -54,11 +54,23 @@ def check_parameters(router: Any, parts: Mapping[str, Any]) -> None:
         raise TypeError(
             f"languages must be a sequence of codes, got {router.languages!r}; pass a list of them."
         )
-    if isinstance(router.estimators, Mapping) and not router.estimators:
-        raise ValueError("estimators is an empty dict; pass a classifier a language: {'fr': ..., 'en': ...}.")
+    if isinstance(router.estimators, Mapping):
+        _check_languages(router.estimators)
     for name, part in parts.items():
         if isinstance(part, type) or not hasattr(part, "fit"):
             raise TypeError(f"the estimator of {name!r} must be a classifier (an instance), got {part!r}.")
+
+
+def _check_languages(estimators: Mapping[Any, Any]) -> None:
+    if not estimators:
+        raise ValueError("estimators is an empty dict; pass a classifier a language: {'fr': ..., 'en': ...}.")
+    for language, part in estimators.items():
+        if not isinstance(language, str):
+            raise TypeError(
+                f"estimators has the key {language!r}; its keys must be codes of languages: {{'fr': ..., 'en': ...}}."
+            )
+        if part is None:
+            raise TypeError(f"the estimator of {language!r} must be a classifier (an instance), got None.")
 
 
 def default_language(router: Any) -> str:
@@ -86,6 +98,8 @@ def check_labels(y: Any, n_rows: int, name: str) -> NDArray[Any]:
 
     Raises
     ------
+    TypeError
+        If labels are collections, or of several kinds.
     ValueError
         If there are no rows, not as many labels, missing ones, or fewer than two different ones.
     """
@@ -93,9 +107,7 @@ def check_labels(y: Any, n_rows: int, name: str) -> NDArray[Any]:
         raise ValueError("requires y to be passed, but the target y is None; pass one label a text.")
     if not n_rows:
         raise ValueError(f"Found array with 0 sample(s) while a minimum of 1 is required by {name}.")
-    # As objects first: numpy makes the word "nan" of a missing label among strings.
-    given = np.asarray(y) if hasattr(y, "dtype") else np.asarray(y, dtype=object)
-    labels: NDArray[Any] = column_or_1d(given.astype(object) if given.dtype.kind == "T" else given, warn=True)
+    labels: NDArray[Any] = column_or_1d(label_array(y), warn=True)
     check_consistent_length(range(n_rows), labels)
     absent = [row for row, label in enumerate(labels.tolist()) if _is_missing(label)]
     if absent:
@@ -103,7 +115,8 @@ def check_labels(y: Any, n_rows: int, name: str) -> NDArray[Any]:
             f"y has {len(absent)} missing label(s) (None, nan), the first in row {absent[0]}; drop those rows."
         )
     if labels.dtype == object:
-        np.unique(labels)  # numbers among strings raise here, and don't become strings
+        check_scalars(labels)
+        check_one_kind(labels)
         labels = np.array(labels.tolist())
     check_classification_targets(labels)
     classes = np.unique(labels)

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def read_mailbox(path: str | os.PathLike[str], *, headers: Sequence[str] = ()) -
     FileNotFoundError
         If nothing lies at `path`.
     ValueError
-        If what lies there is no mailbox, or a name in `headers` is none.
+        If `path` is empty, what lies there is no mailbox, or a name in `headers` is none or there twice.
 
     Warns
     -----
@@ -119,10 +119,12 @@ def read_mailbox(path: str | os.PathLike[str], *, headers: Sequence[str] = ()) -
         raise TypeError(
             f"path must be a str or a path, got {type(path).__name__}; pass the path of a mailbox."
         )
-    wanted = _check_headers(headers)
+    if not os.fspath(path):
+        raise ValueError("path is empty; pass '.' for the current folder, or the path of a mailbox.")
+    path, wanted = Path(path).expanduser(), _check_headers(headers)
     rows: list[dict[str, Any]] = []
     broken: list[dict[str, Any]] = []
-    for piece in open_mails(Path(path)):
+    for piece in open_mails(path):
         parsed = parse_mail(piece.raw, wanted) if piece.raw else None
         problems = [piece.problem] if piece.problem else []
         if parsed is None:
@@ -143,18 +145,23 @@ def read_mailbox(path: str | os.PathLike[str], *, headers: Sequence[str] = ()) -
 
 
 def _check_headers(headers: Sequence[str]) -> tuple[str, ...]:
-    if isinstance(headers, str) or not all(isinstance(name, str) for name in headers):
+    names = (
+        tuple(headers) if isinstance(headers, Iterable) and not isinstance(headers, (str, bytes)) else None
+    )
+    if names is None or not all(isinstance(name, str) for name in names):
         raise TypeError(
             f"headers must be a sequence of str, got {headers!r}; pass ['X-Gmail-Labels'] for one."
         )
-    for name in headers:
+    for i, name in enumerate(names):
         if not _HEADER_NAME.fullmatch(name):
             raise ValueError(
                 f"headers holds {name!r}, which can't be the name of a header; leave the colon out."
             )
         if name in _COLUMNS:
             raise ValueError(f"headers holds {name!r}, and a column is called so; write {name.title()!r}.")
-    return tuple(headers)
+        if name in names[:i]:
+            raise ValueError(f"headers holds {name!r} twice; leave one out.")
+    return names
 
 
 def _frame(

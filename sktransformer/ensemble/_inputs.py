@@ -12,6 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_consistent_length
 
 from .._engine.compat import n_rows, sample_weights
+from .._engine.validation import check_one_kind, check_scalars, label_array
 
 ROWS_NAMED = 10
 
@@ -34,16 +35,14 @@ def as_targets(X: Any, y: Any) -> npt.NDArray[Any]:
 
     Raises
     ------
+    TypeError
+        For labels that are collections, or of several kinds.
     ValueError
         Without `y`, for unequal lengths, no rows, several columns, or missing values.
     """
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None; pass one label a document.")
-    if hasattr(y, "to_numpy"):  # pandas and polars, whose extension types NumPy does not know
-        y = y.to_numpy()
-    if isinstance(y, (list, tuple)) and len({isinstance(value, str) for value in y}) > 1:
-        y = np.array(y, dtype=object)  # NumPy would turn None and numbers into texts
-    values: npt.NDArray[Any] = column_or_1d(y, warn=True)
+    values: npt.NDArray[Any] = column_or_1d(label_array(y), warn=True)
     check_consistent_length(range(n_rows(X)), values)
     if not len(values):
         raise ValueError("X and y hold 0 sample(s); at least two documents are needed.")
@@ -53,6 +52,9 @@ def as_targets(X: Any, y: Any) -> npt.NDArray[Any]:
         raise ValueError(
             f"y has {len(missing)} missing value(s), in row(s) {rows}; drop these rows or fill them."
         )
+    if values.dtype.kind == "O":
+        check_scalars(values)
+        check_one_kind(values)
     if values.dtype.kind in "fc":
         assert_all_finite(values, input_name="y")
     return values

@@ -86,7 +86,7 @@ def error_correlation(
         else:
             predicted = np.asarray(cross_val_predict(estimator, X, y, cv=cv, n_jobs=n_jobs))
             classes = None
-        predictions[name] = predicted if classes is None else classes[predicted]
+        predictions[name] = predicted if classes is None else classes[predicted.astype(np.intp)]
     return error_correlation_from_predictions(y, predictions)
 
 
@@ -115,6 +115,8 @@ def error_correlation_from_predictions(y_true: Any, predictions: Mapping[str, An
 
     Raises
     ------
+    TypeError
+        When predictions are texts and labels are not, or the other way round.
     ValueError
         For fewer than two predictions, unequal lengths, or no documents.
 
@@ -158,9 +160,20 @@ def error_correlation_from_predictions(y_true: Any, predictions: Mapping[str, An
         predicted = np.asarray(predicted)
         if predicted.shape != labels.shape:
             raise ValueError(f"predictions[{name!r}] has shape {predicted.shape}, y_true has {labels.shape}.")
+        _check_same_kind(name, predicted, labels)
         wrong[name] = predicted != labels
     rows = [(a, b, *_pair(wrong[a], wrong[b])) for a, b in combinations(wrong, 2)]
     return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def _check_same_kind(name: Any, predicted: npt.NDArray[Any], labels: npt.NDArray[Any]) -> None:
+    """Raise TypeError where no prediction can be right: NumPy says that a text and a number differ, and goes on."""
+    kinds = [{isinstance(value, str) for value in values.ravel().tolist()} for values in (predicted, labels)]
+    if not kinds[0] & kinds[1]:
+        said, right = ("texts" if True in kind else "no texts" for kind in kinds)
+        raise TypeError(
+            f"predictions[{name!r}] are {said}, and the labels are {right}; make them of one kind."
+        )
 
 
 def _pair(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> tuple[float, ...]:
@@ -193,6 +206,8 @@ def _named(estimators: Any) -> list[tuple[str, Any, Any]]:
             pairs = [(name, one) for name, one in ensemble.named_estimators_.items() if one != "drop"]
         else:
             pairs = [(str(i), member) for i, member in enumerate(ensemble.estimators_)]
+            if not all(_knows_labels(member, ensemble) for _, member in pairs):  # so do its forests and bags
+                classes = ensemble.classes_
         return _two([(name, member, classes) for name, member in pairs])
     if isinstance(estimators, Mapping):
         return _two([(str(name), one, None) for name, one in estimators.items()])
@@ -204,6 +219,13 @@ def _named(estimators: Any) -> list[tuple[str, Any, Any]]:
     raise TypeError(
         f"estimators must be a dict, a list of (name, estimator) or a fitted ensemble, got {type(estimators).__name__}."
     )
+
+
+def _knows_labels(member: Any, ensemble: Any) -> bool:
+    """Whether a member speaks of the ensemble's labels, and not of their positions."""
+    if not hasattr(member, "classes_") or not hasattr(ensemble, "classes_"):
+        return True
+    return set(np.asarray(member.classes_).tolist()) <= set(np.asarray(ensemble.classes_).tolist())
 
 
 def _two(members: list[tuple[str, Any, Any]]) -> list[tuple[str, Any, Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -103,6 +103,10 @@ def soft_vote(
             raise ValueError(f"weights={weights!r} is not known; pass 'fit', None or one number a model.")
         return WeightedSoftVote(estimators, cv=cv, n_jobs=n_jobs)
     if weights is not None:
+        if not isinstance(weights, Iterable):
+            raise TypeError(
+                f"weights must be 'fit', None or one number a model, got {type(weights).__name__}."
+            )
         weights = list(weights)
         if len(weights) != len(estimators):
             raise ValueError(
@@ -265,7 +269,8 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
         ndarray of shape (n,)
             Labels out of `classes_`.
         """
-        labels: npt.NDArray[Any] = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        choice = self.predict_proba(X).argmax(axis=1)  # which checks that there are classes
+        labels: npt.NDArray[Any] = self.classes_[choice]
         return labels
 
     def predict_proba(self, X: Any) -> Floats:
@@ -323,6 +328,8 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
                 f"estimators must be a list of (name, classifier) with different names, and not all of them 'drop', "
                 f"got {self.estimators!r:.80}."
             )
+        for name in names:
+            _check_name(name, self.get_params(deep=False))
         for name, member in active:
             needs_probabilities(self, member, name)
         return [name for name, _ in active], [member for _, member in active]
@@ -339,6 +346,11 @@ def _members(models: Sequence[Any], parameters: dict[str, Any]) -> list[tuple[st
             raise TypeError(
                 f"models[{i}] is a {type(given).__name__} without a name; pass ('a name', estimator)."
             )
+        elif given is None or isinstance(given, (int, float, type, tuple)):
+            raise TypeError(
+                f"models[{i}] must be a checkpoint (hub id, folder or config) or a pair (name, classifier), got "
+                f"{type(given).__name__} ({given!r:.60})."
+            )
         else:
             pairs.append((_name(given), _transformer(given, parameters)))
             built += 1
@@ -349,11 +361,21 @@ def _members(models: Sequence[Any], parameters: dict[str, Any]) -> list[tuple[st
         )
     names = [name for name, _ in pairs]
     for i, name in enumerate(names):
+        _check_name(name, VotingClassifier([]).get_params(deep=False))
         if name in names[:i]:
             raise ValueError(
                 f"models[{i}] is called {name!r} like one before it; pass ('another name', estimator)."
             )
     return pairs
+
+
+def _check_name(name: Any, parameters: Iterable[str]) -> None:
+    """Raise ValueError for a name that `set_params` could not tell from a parameter."""
+    if not isinstance(name, str) or not name or "__" in name or name in parameters:
+        raise ValueError(
+            f"{name!r} can't be the name of a member: it must be a str that is not empty, holds no '__', and is no "
+            f"parameter of the vote; pass ('another name', estimator)."
+        )
 
 
 def _name(model: Any) -> str:
@@ -371,7 +393,6 @@ def _transformer(model: Any, parameters: dict[str, Any]) -> Any:
     known = TransformerClassifier().get_params()
     for name in parameters:
         if name not in known or name == "model":
-            raise TypeError(
-                f"{name} is no parameter of soft_vote or TransformerClassifier.{did_you_mean(name, known)}"
-            )
+            hint = " Its models are the first argument." if name == "model" else did_you_mean(name, known)
+            raise TypeError(f"{name} is no parameter of soft_vote or TransformerClassifier.{hint}")
     return TransformerClassifier(model, **parameters)

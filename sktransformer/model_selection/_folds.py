@@ -75,6 +75,10 @@ def draw_folds(
         At least one fold a seed, none of them empty.
     """
     labels = _labels(y) if classification else None
+    if labels is not None and len(np.unique(labels)) == 1:
+        raise ValueError(
+            f"y holds one class only, {labels.tolist()[0]!r}, so that every answer would be right."
+        )
     if isinstance(cv, (str, bytes, bool)) or not (
         isinstance(cv, numbers.Integral) or hasattr(cv, "split") or hasattr(cv, "__iter__")
     ):

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from .._engine.compat import n_rows
 from .._engine.errors import did_you_mean
+from .._engine.validation import check_one_kind
 
 Scorer = Callable[..., float]
 
@@ -157,11 +158,16 @@ def as_targets(y: Any) -> Any:
         y = y.to_numpy()
     if not isinstance(y, np.ndarray):
         y = list(y)
+        mixed = len({isinstance(value, str) for value in y}) > 1
         try:
-            y = np.asarray(y)
+            y = (
+                np.array(y, dtype=object) if mixed else np.asarray(y)
+            )  # NumPy would make texts of NaN and numbers
         except ValueError:
             return y
     _refuse_missing("y", y)
+    if y.dtype.kind == "O" and y.ndim == 1:
+        check_one_kind(y)
     return y
 
 

@@ -27,6 +27,7 @@ from .._engine.compat import (
 )
 from .._engine.errors import optional_import, say_once
 from .._engine.validation import check_flag, check_number
+from ._inputs import as_documents
 
 if TYPE_CHECKING:  # optuna takes a second to load, and only a fit needs it
     from optuna.study import Study
@@ -233,7 +234,7 @@ class OptunaSearch(SearchCV):
 
         if not hasattr(X, "__getitem__") and not hasattr(X, "shape"):
             X = list(X)  # a generator can't be read once a fold, and rows of a view can't be taken
-        X, y = indexable(X, y)
+        X, y = indexable(as_documents(X), y)
         with ExitStack() as stack:
             stack.enter_context(verbosity(self.verbose))
             stack.enter_context(say_once())
@@ -256,8 +257,8 @@ class OptunaSearch(SearchCV):
     # -- before the trials ------------------------------------------------------------------------------------------
 
     def _validate(self) -> None:
-        if not hasattr(self.estimator, "fit"):
-            raise TypeError(f"estimator must have a fit method, got {type(self.estimator).__name__}.")
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise TypeError(f"estimator must be an instance with a fit method, got {self.estimator!r:.80}.")
         if self.n_trials is None and self.timeout is None:
             raise ValueError("n_trials=None needs a timeout in seconds: without both a search never ends.")
         if self.n_trials is not None:
@@ -268,8 +269,10 @@ class OptunaSearch(SearchCV):
             check_number("n_jobs", self.n_jobs, integer=True)
         if self.error_score != "raise" and not isinstance(self.error_score, numbers.Real):
             raise ValueError(f"error_score must be 'raise' or a number, got {self.error_score!r}.")
-        if self.study_name is not None and not isinstance(self.study_name, str):
-            raise TypeError(f"study_name must be None or str, got {type(self.study_name).__name__}.")
+        if self.study_name is not None and not (isinstance(self.study_name, str) and self.study_name):
+            raise TypeError(
+                f"study_name must be None or a str that is not empty, got {self.study_name!r:.80}."
+            )
         check_flag("return_train_score", self.return_train_score)
         check_number("verbose", self.verbose, low=0, integer=True)
 
@@ -385,6 +388,8 @@ def _check_class_sizes(cv: Any, y: Any) -> None:
     """Raise ValueError for a class that a fold would be without; scikit-learn warns, and scores what is left."""
     if not isinstance(cv, (StratifiedKFold, StratifiedGroupKFold)):
         return
+    if not len(y):
+        raise ValueError("X and y hold 0 sample(s); a search needs some in each fold.")
     label, size = min(Counter(np.asarray(y).tolist()).items(), key=itemgetter(1))
     if size < cv.n_splits:
         raise ValueError(

@@ -136,6 +136,8 @@ def check_names(names: Mapping[str, Any], estimator: Any) -> None:
     """Raise ValueError for a name that is no parameter of `estimator`."""
     known = estimator.get_params(deep=True)
     for name in names:
+        if not isinstance(name, str):
+            raise TypeError(f"space names {name!r}; names of parameters are str.")
         parents = [name[:place] for place in range(len(name)) if name.startswith("__", place)]
         if name not in known and not any(parent in names for parent in parents):
             raise ValueError(

@@ -39,6 +39,8 @@ class Store:
 
     Raises
     ------
+    TypeError
+        When `path` is none.
     ValueError
         When the file is of another comparison (the message names what differs) or no such file at all.
     FileNotFoundError
@@ -51,7 +53,11 @@ class Store:
     """
 
     def __init__(self, path: Any, header: Mapping[str, Any]) -> None:
-        self.path = Path(path)
+        if not isinstance(path, (str, os.PathLike)):
+            raise TypeError(
+                f"store must be a str or a path, got {type(path).__name__}; pass the path of a file."
+            )
+        self.path = Path(path).expanduser()
         self.header = {"kind": KIND, "format": FORMAT, **header}
         self.outcomes: dict[tuple[str, int, int], Outcome] = {}
         if self.path.is_dir():

@@ -15,18 +15,17 @@ from typing import Any
 import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution, check_distribution_compatibility, distribution_to_json
-from optuna.storages import BaseStorage, InMemoryStorage, JournalStorage, RDBStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
+from optuna.storages import BaseStorage, InMemoryStorage, RDBStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
 from .._engine.validation import check_choice
 from ._fingerprints import differences
+from ._journals import open_journal
 from ._spaces import shown
 
 RECORD = "sktransformer"  # the study's attribute that says what it was made for
 SQLITE_WAIT = 60  # seconds to wait for a file that another process writes to
-_SQLITE_FILE = b"SQLite format 3\x00"
 PRUNERS = ("median", "hyperband")
 
 
@@ -47,13 +46,15 @@ def storage_errors(storage: Any) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        where = f"storage={_name_of(storage)}"
+        if str(error).startswith(where):  # said already, where the storage was opened
+            raise
         chain = [error]
         while (deeper := chain[-1].__cause__ or chain[-1].__context__) is not None and deeper not in chain:
             chain.append(deeper)  # type: ignore[arg-type]  # a cause may be a KeyboardInterrupt: its text is read alone
         if not any(_of_a_storage(link) for link in chain):
             raise
         said = "; ".join(dict.fromkeys(str(link).splitlines()[0] for link in chain if str(link)))
-        where = f"storage={_name_of(storage)}"
         if "locked" in said:
             raise TimeoutError(
                 f"{where} is locked by another process; wait until it is done, or stop it, and run the search again: "
@@ -101,7 +102,7 @@ def open_storage(storage: Any) -> BaseStorage:
     if isinstance(storage, str) and "://" in storage:
         return _open_database(storage)
     if isinstance(storage, (str, os.PathLike)):
-        return _open_journal(Path(storage).absolute())
+        return open_journal(Path(storage).expanduser().absolute())
     raise TypeError(
         "storage must be None, a database URL ('sqlite:///study.db'), the path of a journal file or an optuna storage, "
         f"got {type(storage).__name__}."
@@ -121,33 +122,6 @@ def _open_database(url: str) -> RDBStorage:
             time.sleep(pause)
     with storage_errors(url):
         return RDBStorage(url, engine_kwargs=options)
-
-
-def _open_journal(path: Path) -> JournalStorage:
-    if path.is_dir() or not path.parent.is_dir():
-        what = "is a folder" if path.is_dir() else f"lies in {str(path.parent)!r}, which does not exist"
-        raise ValueError(
-            f"storage={str(path)!r} {what}; pass the path of a journal file, or 'sqlite:///study.db'."
-        )
-    if path.exists():
-        with path.open("rb") as file:
-            start = file.read(len(_SQLITE_FILE))
-        if start == _SQLITE_FILE:
-            raise ValueError(f"storage={str(path)!r} is an SQLite file; pass 'sqlite:///{path}'.")
-        if start and not start.startswith(b"{"):
-            raise ValueError(
-                f"storage={str(path)!r} is no journal of optuna: it begins with {start!r}; pass a new path, or a "
-                "database URL such as 'sqlite:///study.db'."
-            )
-    lock = (
-        JournalFileOpenLock(str(path)) if os.name == "nt" else None
-    )  # symbolic links need a privilege there
-    try:
-        return JournalStorage(JournalFileBackend(str(path), lock_obj=lock))
-    except (OSError, ValueError, KeyError) as error:
-        raise OSError(
-            f"storage={str(path)!r} can't be read or written: {error}; pass another path."
-        ) from error
 
 
 def close(storage: BaseStorage, given: Any) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._engine.errors import warn_user
-from .._engine.validation import check_number
+from .._engine.validation import check_number, check_one_kind, check_scalars, label_array
 
 LabelKind = Literal["single", "multilabel", "soft"]
 
@@ -79,30 +79,7 @@ def as_labels(y: Any, name: str = "y") -> Labels:
 def _as_array(y: Any) -> npt.NDArray[Any]:
     if issparse(y):  # an indicator matrix, as MultiLabelBinarizer(sparse_output=True) gives
         y = y.toarray()  # type: ignore[attr-defined]  # the stubs forget which kind it is
-    if hasattr(y, "to_numpy"):  # pandas and polars, whose extension types NumPy does not know
-        y = y.to_numpy()
-    array = _from_list(list(y)) if isinstance(y, (list, tuple)) else np.asarray(y)
-    return array.astype(object) if array.dtype.kind == "T" else array
-
-
-def _from_list(y: list[Any]) -> npt.NDArray[Any]:
-    """Turn a list into an array without letting NumPy turn None or numbers into texts."""
-    if any(isinstance(value, str) for value in y) and not all(isinstance(value, str) for value in y):
-        return np.array(y, dtype=object)
-    sizes = {len(value) if isinstance(value, (list, tuple, set, np.ndarray)) else -1 for value in y}
-    if len(sizes) > 1 or any(isinstance(value, set) for value in y):
-        _require_scalars(y, "y")
-    return np.asarray(y)
-
-
-def _require_scalars(values: Any, name: str) -> None:
-    """Raise for a row that is a collection: several labels a document come as an indicator matrix."""
-    for i, value in enumerate(values):
-        if isinstance(value, (list, tuple, set, frozenset, dict, np.ndarray)):
-            raise TypeError(
-                f"{name}[{i}] must be one label (str, int or bool), got {type(value).__name__}; for several labels a "
-                f"document pass the 0/1 matrix that sklearn.preprocessing.MultiLabelBinarizer makes of them."
-            )
+    return label_array(y)
 
 
 def _require_present(values: npt.NDArray[Any], name: str) -> None:
@@ -114,10 +91,8 @@ def _require_present(values: npt.NDArray[Any], name: str) -> None:
         raise ValueError(
             f"{name} has {len(absent)} missing label(s), NaN or None, in row(s) {listed}; drop those rows."
         )
-    _require_scalars(values, name)
-    kinds = sorted({type(value).__name__ for value in values})
-    if len(kinds) > 1 and "str" in kinds:
-        raise TypeError(f"{name} mixes labels of type {' and '.join(kinds)}; make them one type.")
+    check_scalars(values, name)
+    check_one_kind(values, name)
 
 
 def _two_dimensional(array: npt.NDArray[Any], columns: Any, name: str) -> Labels:

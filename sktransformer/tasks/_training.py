@@ -282,6 +282,10 @@ class TrainedTransformer(TransformerEstimator, ABC):
         ------
         NotFittedError
             Before `fit`.
+        TypeError
+            When `folder` is no path.
+        ValueError
+            When `folder` is empty.
         OSError
             When `folder` is a file, or the disk is full or not writable; the estimator and what stood in `folder` are
             as before.

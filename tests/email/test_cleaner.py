@@ -2,6 +2,7 @@
 
 import pickle
 from array import array
+from enum import Enum
 
 import numpy as np
 import pandas as pd
@@ -330,3 +331,29 @@ def test_subject_prefixes(subject, right):
 
 def test_subject_alone():
     assert EmailCleaner().transform([("Re: Facture", "")])[0] == "Facture"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "columns"),
+    [
+        ({"subject_column": "objet"}, ["subject", "body"]),
+        ({}, ["Subject", "body"]),
+        ({}, ["SUBJECT", "body", "date"]),
+    ],
+)
+def test_subjects_under_another_name_are_not_dropped_in_silence(parameters, columns):
+    frame = pd.DataFrame([["x"] * len(columns)], columns=columns)
+    with pytest.raises(ValueError, match=r"X has no column '(objet|subject)' for the subjects, but \['S?"):
+        EmailCleaner(**parameters).transform(frame)
+
+
+def test_a_frame_without_subjects_may_have_other_columns():
+    frame = pd.DataFrame({"sender": ["a@example.org"], "body": ["Bonjour"]})
+    assert EmailCleaner().transform(frame).tolist() == ["Bonjour"]
+
+
+def test_members_of_an_enumeration_count_as_their_text():
+    class Mail(str, Enum):  # noqa: UP042 - StrEnum has another __str__, which hides the fault
+        FIRST = "Bonjour"
+
+    assert EmailCleaner().transform([Mail.FIRST]).tolist() == ["Bonjour"]

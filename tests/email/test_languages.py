@@ -216,6 +216,18 @@ def test_bad_labels(y, message):
 
 
 @pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        ([*LABELS[:-1], 1], "y mixes labels of type int and str"),
+        ([("a",), ("b", 2)] * 6, r"y\[0\] must be one label .* got tuple"),
+    ],
+)
+def test_labels_of_no_kind(y, message):
+    with pytest.raises(TypeError, match=message):
+        router().fit(TEXTS, y)
+
+
+@pytest.mark.parametrize(
     "kind", [list, np.array, pd.Series, pd.Categorical, lambda y: np.array(y, dtype=object)]
 )
 @pytest.mark.parametrize("values", [("a", "b"), (7, -2), (True, False)])
@@ -254,6 +266,8 @@ def test_not_fitted():
         ({"estimators": None}, ValueError, "estimators=None is only enough for identify"),
         ({"estimators": {}}, ValueError, "empty dict"),
         ({"estimators": {"fr": MultinomialNB}}, TypeError, "'fr' must be a classifier"),
+        ({"estimators": {"fr": None}}, TypeError, "'fr' must be a classifier .* got None"),
+        ({"estimators": {1: MultinomialNB()}}, TypeError, "estimators has the key 1; its keys must be codes"),
         ({"estimators": "svm"}, TypeError, "'estimators' must be a classifier .* got 'svm'"),
         ({"languages": "fr"}, TypeError, "languages must be a sequence"),
         ({"languages": ["french"]}, ValueError, "'french' is no language that py3langid knows"),

@@ -160,6 +160,23 @@ def test_further_headers(tmp_path):
         read_mailbox(tmp_path / "inbox", headers=["X-Label:"])
     with pytest.raises(ValueError, match=r"'date'.*write 'Date'"):
         read_mailbox(tmp_path / "inbox", headers=["date"])
+    for wrong in (None, 3, b"X-Label", [1]):
+        with pytest.raises(TypeError, match=r"headers must be a sequence of str, got"):
+            read_mailbox(tmp_path / "inbox", headers=wrong)
+    with pytest.raises(ValueError, match=r"headers holds 'X-A' twice"):
+        read_mailbox(tmp_path / "inbox", headers=["X-A", "X-A"])
+    again = read_mailbox(tmp_path / "inbox", headers=iter(["X-Gmail-Labels"]))
+    assert again["X-Gmail-Labels"].tolist() == frame["X-Gmail-Labels"].tolist()
+
+
+def test_an_empty_path_is_not_the_current_folder_and_a_tilde_is_the_home(tmp_path, monkeypatch):
+    (tmp_path / "a.eml").write_bytes(b"From: a@example.org\nSubject: x\n\ny\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    with pytest.raises(ValueError, match="path is empty"):
+        read_mailbox("")
+    assert len(read_mailbox(".")) == len(read_mailbox("~/a.eml")) == 1
 
 
 @pytest.mark.parametrize("quote", [b"", b">"])

@@ -73,6 +73,28 @@ def test_names_that_are_no_charset(read, charset):
         assert read(plain("été".encode(), charset))["body"] == "été"
 
 
+NO_TEXT = ["hex", "rot13", "zlib", "bz2", "base64", "uu", "quopri"]
+
+
+@pytest.mark.parametrize("charset", NO_TEXT)
+def test_codecs_of_no_text_in_a_header(read, charset):
+    assert (
+        read(f"Subject: =?{charset}?q?R=E9glée?=\nFrom: a@example.org\n\nx".encode("cp1252"))["subject"]
+        == "Réglée"
+    )
+    with pytest.warns(UserWarning, match="broken"):
+        assert read(plain("été".encode(), charset))["body"] == "été"
+
+
+def test_halves_of_characters(read):
+    word = "=?utf-7?q?a+2AA-b?="  # a lone surrogate, which no frame of Arrow strings takes
+    headers = f"Subject: {word}\nFrom: {word} <a@example.org>\nContent-Type: text/plain; charset=utf-7"
+    row = read(f"{headers}\n\n+2AA-x".encode())
+    assert row[["subject", "sender_name", "body"]].tolist() == ["a\ufffdb", "a\ufffdb", "\ufffdx"]
+    attached = "Content-Type: application/pdf; name*=utf-7''+2AA-.pdf\nContent-Disposition: attachment"
+    assert read(f"Subject: x\nFrom: a@example.org\n{attached}\n\nx".encode())["attachments"] == ["\ufffd.pdf"]
+
+
 def test_bytes_that_are_not_of_their_charset(read):
     assert read(plain("Réclamation déjà réglée".encode(), "iso-8859-1"))["body"] == "Réclamation déjà réglée"
     with pytest.warns(UserWarning, match="broken"):

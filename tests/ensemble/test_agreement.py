@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier, RandomForestClassifier, VotingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import matthews_corrcoef
 from sklearn.model_selection import cross_val_predict
@@ -107,3 +109,21 @@ def test_of_the_members_of_ensembles(numbers):
 def test_what_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("labels", [("a", "b", "c"), (7, 5, 9), (0, 1, 2), (3, 1, 2)])
+@pytest.mark.parametrize(
+    "ensemble", [RandomForestClassifier(3, random_state=0), BaggingClassifier(n_estimators=3)]
+)
+def test_members_that_were_fitted_on_positions(ensemble, labels):
+    X, y = load_iris(return_X_y=True)
+    names = np.array(labels)[y]
+    table = error_correlation(clone(ensemble).fit(X, names), X, names)
+    assert table[["error_first", "error_second"]].to_numpy().max() < 0.1
+
+
+def test_texts_and_numbers_are_never_right():
+    with pytest.raises(TypeError, match=r"predictions\['b'\] are texts, and the labels are no texts"):
+        error_correlation_from_predictions([0, 1], {"a": [0, 1], "b": ["0", "1"]})
+    with pytest.raises(TypeError, match=r"predictions\['a'\] are no texts, and the labels are texts"):
+        error_correlation_from_predictions(["0", "1"], {"a": [0, 1], "b": ["0", "1"]})

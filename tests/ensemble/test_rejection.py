@@ -197,6 +197,19 @@ def test_data_is_checked(X, y, message):
         RejectOption(LogisticRegression(), target_risk=0.1).fit(X, y)
 
 
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (["a", 1], "y mixes labels of type int and str"),
+        ([("a",), ("b", 2)], r"y\[0\] must be one label .* got tuple"),
+        ([{"a"}, {"b"}], r"y\[0\] must be one label .* got set"),
+    ],
+)
+def test_labels_that_are_none(y, message):
+    with pytest.raises(TypeError, match=message):
+        RejectOption(LogisticRegression(), threshold=0.5).fit([[0.0], [1.0]], y)
+
+
 def test_life_inside_scikit_learn(numbers, tmp_path):
     X, y = numbers
     router = RejectOption(LogisticRegression(), target_coverage=0.8, reject_label="?", cv=3)

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
@@ -94,6 +95,14 @@ def test_pairs_weights_and_jobs_arrive():
         (["a", "b"], {"weights": [1]}, ValueError, "one number for each of 2 models, got 1"),
         (["a", "b"], {"weights": [1, -1]}, ValueError, r"weights\[1\] must be at least 0, got -1"),
         (["a", "b"], {"weights": [0, 0]}, ValueError, "all zero"),
+        (["a", "b"], {"weights": 3}, TypeError, "weights must be 'fit', None or one number a model, got int"),
+        (["a", "b"], {"model": "c"}, TypeError, "model is no parameter .* Its models are the first argument"),
+        ([1, 2], {}, TypeError, r"models\[0\] must be a checkpoint .* got int \(1\)"),
+        ([None, "b"], {}, TypeError, r"models\[0\] must be a checkpoint .* got NoneType"),
+        ([GaussianNB, "b"], {}, TypeError, r"models\[0\] must be a checkpoint .* got ABCMeta"),
+        ([("a__b", GaussianNB()), BAYES], {}, ValueError, "'a__b' can't be the name of a member"),
+        ([("weights", GaussianNB()), BAYES], {}, ValueError, "'weights' can't be the name of a member"),
+        ([("", GaussianNB()), BAYES], {}, ValueError, "'' can't be the name of a member"),
     ],
 )
 def test_what_is_refused(models, parameters, error, message):
@@ -241,6 +250,20 @@ def test_bad_members_and_labels(numbers):
     for wrong in ([], [BAYES, BAYES], [("a", "drop")], (BAYES, LOGISTIC)):
         with pytest.raises(ValueError, match=r"estimators must be a list of .* different names"):
             WeightedSoftVote(wrong).fit(X, y)
+    for name in ("cv", "a__b", ""):
+        with pytest.raises(ValueError, match="can't be the name of a member"):
+            WeightedSoftVote([(name, GaussianNB()), BAYES]).fit(X, y)
+    for call in ("predict", "predict_proba"):
+        with pytest.raises(NotFittedError):
+            getattr(WeightedSoftVote([BAYES, LOGISTIC]), call)(X)
+    tuples = np.empty(len(y), dtype=object)
+    tuples[:] = [("a", label) for label in y]
+    for wrong, message in (
+        (tuples, r"y\[0\] must be one label"),
+        ([1, *y[1:].astype(str)], "y mixes labels of type"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            WeightedSoftVote([BAYES, LOGISTIC]).fit(X, wrong)
     with pytest.raises(TypeError, match="bare str"):
         WeightedSoftVote([BAYES, LOGISTIC]).fit("facture", ["a"])
     with pytest.raises(ValueError, match="three dimensions with flatten_transform=False"):

@@ -205,6 +205,7 @@ def test_a_database_locked_in_the_middle_ends_the_search_and_keeps_what_is_done(
         (lambda folder: folder, ValueError, "is a folder"),
         (lambda folder: folder / "absent" / "s.log", ValueError, "which does not exist"),
         (lambda folder: folder / "text.log", ValueError, "is no journal of optuna"),
+        (lambda folder: folder / "other.json", ValueError, "is no journal of optuna"),
         (lambda folder: folder / "real.db", ValueError, r"is an SQLite file; pass 'sqlite:///"),
         (lambda folder: f"sqlite:///{folder}/text.log", OSError, "not a database"),
         (lambda folder: f"sqlite:///{folder}/absent/s.db", OSError, "unable to open database file"),
@@ -213,8 +214,64 @@ def test_a_database_locked_in_the_middle_ends_the_search_and_keeps_what_is_done(
 def test_a_storage_that_is_none_is_named(make, error, said, tmp_path):
     (tmp_path / "text.log").write_text("one,two\n" * 200, encoding="utf-8")
     sqlite3.connect(tmp_path / "real.db").execute("CREATE TABLE t (a)").connection.close()
-    with pytest.raises(error, match=said):
+    (tmp_path / "other.json").write_text('{"ours": 1}', encoding="utf-8")
+    with pytest.raises(error, match=said) as caught:
         named(make(tmp_path)).fit(X, Y)
+    assert str(caught.value).count("storage=") == 1
+    assert (tmp_path / "other.json").read_text() == '{"ours": 1}'
+
+
+@pytest.mark.parametrize("lost", [1, 5, 200, 1500])
+def test_a_journal_cut_in_a_line_goes_on(path, lost):
+    named(path).fit(X, Y)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-lost])
+    lines = path.read_bytes().count(b"\n")
+    before = sum(
+        b'"state":1' in line for line in whole[:-lost].splitlines(keepends=True) if line.endswith(b"\n")
+    )
+    search = named(path).fit(X, Y)
+    assert path.read_bytes().splitlines()[:lines] == whole.splitlines()[:lines]
+    assert search.cv_results_["trial_state"].tolist().count("complete") == before + 2
+    for line in path.read_text(encoding="utf-8").splitlines():
+        json.loads(line)
+    assert [file.name for file in path.parent.iterdir()] == [path.name]
+
+
+def test_a_broken_line_of_a_journal_is_an_error_that_names_the_file(path):
+    named(path).fit(X, Y)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([*lines[:3], b'{"op_code": garb\n', *lines[3:]]))
+    with pytest.raises(OSError, match=r"^storage=.*s\.log' has a line that is broken"):
+        named(path).fit(X, Y)
+
+
+def test_a_tilde_is_the_home(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    named("~/s.log").fit(X, Y)
+    assert [file.name for file in tmp_path.iterdir()] == ["s.log"]
+
+
+@pytest.mark.parametrize(
+    ("options", "documents", "error", "said"),
+    [
+        (
+            {"estimator": LogisticRegression},
+            X,
+            TypeError,
+            "estimator must be an instance with a fit method, got <class",
+        ),
+        ({"study_name": ""}, X, TypeError, "study_name must be None or a str that is not empty, got ''"),
+        ({"space": {1: [2]}}, X, TypeError, "space names 1; names of parameters are str"),
+        ({}, "one text", TypeError, "got a bare str"),
+        ({}, [], ValueError, r"X and y hold 0 sample\(s\)"),
+    ],
+)
+def test_what_makes_no_search_is_told_before_a_fit(options, documents, error, said):
+    search = OptunaSearch(**{"estimator": LogisticRegression(), "space": C, **options})
+    with pytest.raises(error, match=said):
+        search.fit(documents, Y[: len(documents)])
 
 
 def test_a_storage_object_is_used_as_it_is():

@@ -227,6 +227,8 @@ def test_bad_paths(tmp_path):
         compare(tmp_path)
     with pytest.raises(FileNotFoundError, match="nowhere does not exist; make it"):
         compare(tmp_path / "nowhere" / "runs.jsonl")
+    with pytest.raises(TypeError, match="store must be a str or a path, got int"):
+        compare(3)
     for unseeded in (None, np.random.RandomState(0)):
         with pytest.raises(ValueError, match="store needs an int for random_state"):
             compare(tmp_path / "runs.jsonl", random_state=unseeded)

@@ -3,6 +3,9 @@
 import errno
 import os
 import pickle
+import subprocess
+import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +18,7 @@ import pytest
 import torch
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
+from sktransformer._engine.checkpoints.bundled.cache import ABANDONED
 from sktransformer.tasks.classification import TransformerClassifier
 
 resource = pytest.importorskip("resource")  # not on Windows
@@ -155,3 +159,54 @@ def test_a_dump_on_a_full_disk(quick: Maker, mails: list[str], labels: list[str]
     assert all(vars(fitted)[name] is value for name, value in attributes.items())
     np.testing.assert_array_equal(fitted.predict_proba(mails), expected)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict_proba(mails), expected)
+
+
+@pytest.mark.parametrize(
+    ("folder", "error"), [("", ValueError), (" ", ValueError), (None, TypeError), (3, TypeError)]
+)
+def test_what_names_no_folder_is_refused_and_nothing_is_written(
+    tmp_path: Path,
+    quick: Maker,
+    mails: list[str],
+    labels: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Any,
+    error: type[Exception],
+) -> None:
+    fitted = quick().fit(mails, labels)
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=r"^folder"):
+        fitted.save_pretrained(folder)
+    assert list(tmp_path.iterdir()) == []
+
+
+# -- killed processes --------------------------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from sktransformer._engine.checkpoints import writing
+
+def killed(checkpoint, folder):
+    (folder / "model.safetensors").write_bytes(b"half of it")
+    os.kill(os.getpid(), signal.SIGKILL)
+
+writing._write = killed
+writing.write_checkpoint(None, sys.argv[1])
+"""
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_save(
+    tmp_path: Path, quick: Maker, mails: list[str], labels: list[str]
+) -> None:
+    folder = tmp_path / "router[1]"
+    assert subprocess.run([sys.executable, "-c", KILLED, str(folder)], check=False).returncode == -9
+    [left] = tmp_path.iterdir()
+    assert left.name.startswith(".router[1].unfinished-")
+    ours = left.name.replace(left.name.split("-")[1], str(os.getpid()))  # a process that lives
+    strange, old, other = ".router[1].unfinished-abc", ".router[1].unfinished-def", ".router1.unfinished-abc"
+    for name in (ours, strange, old, other):
+        (tmp_path / name).mkdir()
+    long_ago = time.time() - ABANDONED - 60
+    os.utime(tmp_path / old, (long_ago, long_ago))
+    quick().fit(mails, labels).save_pretrained(folder)
+    assert {path.name for path in tmp_path.iterdir()} == {"router[1]", ours, strange, other}

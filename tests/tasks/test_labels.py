@@ -45,6 +45,11 @@ def test_a_tuple_of_mixed_labels_raises_as_a_list_does():
             classifier().fit(X, y)
 
 
+def test_texts_of_numpy_and_of_python_are_one_kind():
+    y = pd.Series(["a", np.str_("b")] * 6, dtype=object)
+    assert classifier().fit(X, y).classes_.tolist() == ["a", "b"]
+
+
 def test_collections_as_labels_name_the_row_and_the_way():
     tuples = np.empty(12, dtype=object)
     tuples[:] = [(1, 2), (2, 3)] * 6

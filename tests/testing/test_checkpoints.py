@@ -171,3 +171,10 @@ def test_importing_builds_nothing_and_loads_no_torch():
 def test_the_sentences_are_french_and_english():
     assert any("été" in sentence for sentence in SENTENCES)
     assert any("the" in sentence.split() for sentence in SENTENCES)
+
+
+def test_an_empty_folder_is_not_the_current_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="folder is empty"):
+        tiny_checkpoint("bert", "")
+    assert list(tmp_path.iterdir()) == []

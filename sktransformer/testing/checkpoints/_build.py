@@ -71,7 +71,7 @@ def tiny_checkpoint(name: str, folder: str | os.PathLike[str] | None = None) -> 
     Raises
     ------
     ValueError
-        When there is no such tiny checkpoint.
+        When there is no such tiny checkpoint, or `folder` is empty.
     MissingExtraError
         When the family's tokenizer needs a package that is not installed (FlauBERT sacremoses, Marian
         sentencepiece).
@@ -91,6 +91,8 @@ def tiny_checkpoint(name: str, folder: str | os.PathLike[str] | None = None) -> 
             f"there is no tiny checkpoint {name!r}; there are {', '.join(TINY_NAMES)}."
             f"{did_you_mean(name, TINY_NAMES)}"
         )
+    if folder is not None and not os.fspath(folder):
+        raise ValueError("folder is empty; pass '.' for the current folder, or the path of another one.")
     target = cache_root() / "tiny" / _edition() / name
     publish(target, lambda out: _build(name, out), check_folder)
     if folder is None:
