@@ -15,8 +15,8 @@ import numpy as np
 
 GREETINGS = (
     "Bonjour,", "Bonjour", "Bonjour Madame, Monsieur,", "Madame, Monsieur,", "Bonsoir,", "Bonjour à tous,",
-    "Messieurs,", "Bonjour {first},", "Chère Madame {last},", "Cher Monsieur {last},", "Salut {first},", "Bonjour l'équipe,",
-    "Bonjour le service client,",
+    "Messieurs,", "Bonjour {first},", "Chère Madame {last},", "Cher Monsieur {last},", "Salut {first},",
+    "Bonjour l'équipe,", "Bonjour le service client,",
 )  # fmt: skip
 CLOSINGS = (
     "Cordialement,", "Cordialement", "Bien cordialement,", "Très cordialement.", "Cdt,", "Cdlt", "Bien à vous,",
@@ -68,8 +68,8 @@ NOTICES = (
     "Conformément à la loi Informatique et Libertés, vous disposez d'un droit d'accès et de rectification aux données "
     "vous concernant. Ce courriel est strictement confidentiel.",
     "This e-mail and any attachment are confidential and intended solely for the addressee. If you have received it "
-    "in error, please delete it and notify the sender.\nCe courriel et ses pièces jointes sont confidentiels et destinés "
-    "au seul destinataire. En cas de réception par erreur, merci de le supprimer et de prévenir l'expéditeur.",
+    "in error, please delete it and notify the sender.\nCe courriel et ses pièces jointes sont confidentiels et "
+    "destinés au seul destinataire. En cas de réception par erreur, merci de le supprimer et de prévenir l'expéditeur.",
 )  # fmt: skip
 SUBJECTS = (
     "Re: Votre demande", "RE: Votre message", "Re: Suivi", "TR: Votre dossier", "Demande n° {number}",
