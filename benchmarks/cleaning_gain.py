@@ -46,8 +46,9 @@ ALIKE = 0.6  # cosine of letter runs above which two messages count as near copi
 RESAMPLES = 2000
 PROMPT = "query: "
 MOST_TUNED = 500  # messages of the training part that fine-tuning sees, since raw mails are long
-FINE_TUNED = {
-    "max_length": 256,
+MAX_LENGTH = 256  # tokens; a few mails in a thousand have more
+FINE_TUNED: dict[str, Any] = {
+    "max_length": MAX_LENGTH,
     "batch_size": 8,
     "learning_rate": 1.5e-4,
     "max_epochs": 3,
@@ -189,9 +190,7 @@ def tfidf(seed: int) -> Any:
 def frozen(seed: int) -> Any:
     from sktransformer import TransformerEmbedder
 
-    embedder = TransformerEmbedder(
-        E5, prompt=PROMPT, max_length=FINE_TUNED["max_length"], precision="float32"
-    )
+    embedder = TransformerEmbedder(E5, prompt=PROMPT, max_length=MAX_LENGTH, precision="float32")
     return make_pipeline(embedder, LogisticRegression(C=30, max_iter=3000, random_state=seed))
 
 

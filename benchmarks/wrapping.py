@@ -10,6 +10,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -165,7 +166,7 @@ def wrap(texts: Sequence[str], labels: Sequence[str], random: np.random.Generato
     strangers = {label: np.flatnonzero(labels != label) for label in set(labels.tolist())}
     if any(not len(rows) for rows in strangers.values()):
         raise ValueError(
-            f"a message of another class is quoted below each, but all labels are {labels[0]!r}."
+            f"a message of another class is quoted below each, but all labels are {str(labels[0])!r}."
         )
     return [
         _mail(text, texts, int(random.choice(strangers[label])), random)
@@ -192,7 +193,7 @@ def _mail(text: str, texts: Sequence[str], quoted: int, random: np.random.Genera
     return Wrapped("\n\n".join(parts), greeting, text, quoted, quote.split(maxsplit=1)[0])
 
 
-def _quote(text: str, sender: dict[str, str], reader: dict[str, str], random: np.random.Generator) -> str:
+def _quote(text: str, sender: dict[str, Any], reader: dict[str, Any], random: np.random.Generator) -> str:
     """An older message: greeting, text, closing and name, below a line or a block that introduces it."""
     inside = [_pick(GREETINGS, random).format(**reader), _fill(text, random)]
     inside += [f"{_pick(CLOSINGS, random)}\n{sender['first']} {sender['last']}"] * (random.random() < 0.7)
@@ -204,7 +205,7 @@ def _quote(text: str, sender: dict[str, str], reader: dict[str, str], random: np
     return f"{_pick(HEADERS, random).format(**sender, subject=subject)}\n\n{older}"
 
 
-def _person(random: np.random.Generator) -> dict[str, str]:
+def _person(random: np.random.Generator) -> dict[str, Any]:
     """Somebody who writes, with all that a signature or the line above a quote may say."""
     first, last, firm = _pick(FIRST, random), _pick(LAST, random), _pick(FIRMS, random)
     month, day = int(random.integers(12)), int(random.integers(1, 29))
@@ -233,4 +234,4 @@ def _fill(text: str, random: np.random.Generator) -> str:
 
 
 def _pick(choices: Sequence[str], random: np.random.Generator) -> str:
-    return choices[random.integers(len(choices))]
+    return choices[int(random.integers(len(choices)))]
