@@ -162,15 +162,15 @@ class Wrapped:
 
 def wrap(texts: Sequence[str], labels: Sequence[str], random: np.random.Generator) -> list[Wrapped]:
     """Make a mail of each text, above a quoted one of another class out of the same texts."""
-    labels = np.asarray(labels)
-    strangers = {label: np.flatnonzero(labels != label) for label in set(labels.tolist())}
+    classes = np.asarray(labels)
+    strangers = {label: np.flatnonzero(classes != label) for label in set(labels)}
     if any(not len(rows) for rows in strangers.values()):
         raise ValueError(
-            f"a message of another class is quoted below each, but all labels are {str(labels[0])!r}."
+            f"a message of another class is quoted below each, but all labels are {labels[0]!r}."
         )
     return [
         _mail(text, texts, int(random.choice(strangers[label])), random)
-        for text, label in zip(texts, labels.tolist(), strict=True)
+        for text, label in zip(texts, labels, strict=True)
     ]
 
 
