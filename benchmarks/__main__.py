@@ -11,7 +11,7 @@ import sys
 
 from .common import ROOT, say
 
-NAMES = ("persistence", "inference", "training", "budget", "french_topics", "tuning")
+NAMES = ("persistence", "inference", "training", "budget", "french_topics", "cleaning_gain", "tuning")
 
 
 def main() -> int:
