@@ -33,6 +33,7 @@ HOSTILE = {
     "closings": "Cordialement,\n",
     "closings and names": "Cordialement Jean Jean Jean Jean Jean,,,,\n",
     "formulas": "salutations agréer\n",
+    "openings of notices": "Ce message est destiné uniquement au service client de la part du responsable\n",
     "legal notices": "mot\n\nCe message est confidentiel\n\n",
     "combining marks": "\u0301\u0316",
     "HTML paragraphs": "<p>x</p>",

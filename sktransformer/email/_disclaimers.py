@@ -18,6 +18,7 @@ _BANNER_OPENING = re.compile(
 
 # A notice is read up to this many lines when the words that give it away are counted.
 _LONGEST_NOTICE = 12
+_LONGEST_PHRASE = 40  # characters of a phrase that may run over the end of a line
 _BANNER_PARAGRAPHS = 2
 _SHORTEST_CONTENT = 4
 
@@ -126,8 +127,27 @@ def _is_notice(page: Page, line: int, end: int, follows_notice: bool) -> bool:
 
 def _count(page: Page, line: int, end: int) -> tuple[int, int]:
     """How many different core words and other stems of legal notices the lines hold."""
-    words = " ".join(page.lows[line:end])
-    return len(set(_CORE.findall(words))), len(set(_STEMS.findall(words)))
+    core: set[str] = set()
+    stems: set[str] = set()
+    for i in range(line, end):
+        found = page.legal.get(i)
+        if found is None:  # once a line: up to twelve paragraphs' beginnings ask for the same one
+            found = page.legal[i] = _legal_words(page, i)
+        core |= found[0]
+        stems |= found[1]
+    return len(core), len(stems)
+
+
+def _legal_words(page: Page, line: int) -> tuple[frozenset[str], frozenset[str]]:
+    """Core words and other stems that begin on a line; they may end on the next."""
+    low = page.lows[line]
+    wraps = line + 1 < len(page) and not page.gaps[line + 1] and page.kinds[line + 1] == BODY
+    text = f"{low} {page.lows[line + 1][:_LONGEST_PHRASE]}" if wraps else low
+    core, stems = (
+        frozenset(match.group() for match in pattern.finditer(text) if match.start() <= len(low))
+        for pattern in (_CORE, _STEMS)
+    )
+    return core, stems
 
 
 def _paragraph_end(page: Page, line: int, stop: int) -> int:

@@ -42,6 +42,8 @@ class Page:
         All of `lows`, one a line: where to look for a word before looking for its line.
     found : dict
         What :meth:`has_any` has answered.
+    legal : dict
+        The words of legal notices on the lines that were asked about.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -53,6 +55,7 @@ class Page:
     cuts: frozenset[int] = frozenset()
     everything: str = ""
     found: dict[tuple[str, ...], bool] = field(default_factory=dict)
+    legal: dict[int, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)

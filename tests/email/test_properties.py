@@ -143,6 +143,8 @@ HOSTILE = {
     "names": "-JEANNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNNN!\n\n" * (MEGABYTE // 41),
     "formulas": "salutations agréer\n" * (MEGABYTE // 19),
     "notices": "mot\n\nCe message est confidentiel\n\n" * (MEGABYTE // 35),
+    "openings of notices": "Ce message est destiné uniquement au service de la part de X\n"
+    * (MEGABYTE // 62),
     "footers": "Envoyé de mon " + "a" * MEGABYTE,
     "dashes": ("-" * 390 + "a\n") * (MEGABYTE // 392),
     "short lines": "a\n" * (MEGABYTE // 2),
