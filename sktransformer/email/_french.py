@@ -52,7 +52,8 @@ FRENCH = Language(
         salutations, sentiments distingués, à bientôt, a bientot, à très bientôt, bonne journée, bonne
         journee, très bonne journée, belle journée, bonne fin de journée, bonne soirée, bonne soiree, belle
         soirée, bonne après-midi, bon après-midi, bon week-end, bon weekend, bonne semaine, bonne réception,
-        bonne reception, bonne fin de semaine, bonne journée à vous, bien respectueusement, cordialement
+        bonne reception, bonne fin de semaine, bonne journée à vous, bonne soirée à
+        vous, belle journée à vous, belle soirée à vous, très belle journée, bien respectueusement, cordialement
         bonne journée, avec mes remerciements, votre dévoué, votre dévouée, votre bien dévoué, votre bien
         dévouée, bien des choses
         """
@@ -124,6 +125,8 @@ FRENCH = Language(
         r"sans virus\b.{0,20}\bavast",
         r"ce[t]? (?:e-?mail|courriel|message|courrier électronique|mail) (?:a été|ne contient|est garanti)"
         r"[^.]{0,60}(?:virus|antivirus|avast)",
+        r"l'intégrité (?:de ce|du présent) (?:message|mail|e-?mail|courriel)[^.]{0,40}(?:assur|garanti)",
+        r"conformément à la loi[\W_]{1,3}informatique et libertés[^.]{0,80}\bvous (?:disposez|bénéficiez)",
         r"(?:- )?ce message (?:a été )?(?:traité|analysé|vérifié) par",
     ),
     legal_openings=(
@@ -133,6 +136,9 @@ FRENCH = Language(
         r"au cas où ce (?:message|mail|courriel)",
         r"toute (?:utilisation|diffusion|publication|divulgation|copie|reproduction|modification)",
         r"(?:avertissement|avis|clause|mention|note)s? (?:de |légale|l[ée]gal|juridique|importante?)",
+        r"(?:avertissement|attention|important|avis|note|nb)s? ?[:!-] ?"
+        r"(?:ce|cet|le présent|tout|les informations|si vous)\b",
+        r"message à caractère (?:privé|personnel)\b",
         r"confidentialité\b",
         r"(?:message |contenu )?confidentiel\b",
         r"secret professionnel\b",
