@@ -164,42 +164,48 @@ def main() -> None:  # long: one measurement after another
     with classifier_folder(MINILM, len(TOPICS)) as folder:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         corpus = mails(tokenizer, BATCH if options.quick else GROUPED_BATCHES * BATCH, 0)
+
+        def save() -> None:
+            """Write what was measured so far: a run takes an hour, and may be cut."""
+            write("training", options, results, described(corpus))
+
         results["same_step"] = {"largest_difference_of_logits": same_step(folder, tokenizer)}
         say(f"same step: logits differ by {results['same_step']['largest_difference_of_logits']:.1e}")
         if "steps" in options.sections:
             names = list(COMPETITORS)
             results["steps"] = steps(corpus, Settings(folder), names, options.rounds)
             without = Settings(folder, attention_dropout=0.0)
-            results["steps_without_attention_dropout"] = steps(
-                corpus, without, [name for name in names if name != PADDED], options.rounds
-            )
+            names.remove(PADDED)
+            results["steps_without_attention_dropout"] = steps(corpus, without, names, options.rounds)
+            save()
+        if "memory" in options.sections:
+            results["memory"] = memory(options.quick)
+            ours_, *trainers = (results["memory"][name]["peak_bytes"] for name in (OURS, DYNAMIC, GROUPED))
+            results["memory_times_trainer"] = ours_ / min(trainers)
+            save()
         if "accuracy" in options.sections:
             results["accuracy"] = accuracies(folder, tokenizer, options.quick)
-    if "memory" in options.sections:
-        results["memory"] = memory(options.quick)
-        ours_, *trainers = (results["memory"][name]["peak_bytes"] for name in (OURS, DYNAMIC, GROUPED))
-        results["memory_times_trainer"] = ours_ / min(trainers)
-    write(
-        "training",
-        options,
-        results,
-        {
-            "model": MINILM,
-            "batch_size": BATCH,
-            "learning_rate": LEARNING_RATE,
-            "lr_schedule": "linear",
-            "warmup_ratio": WARMUP,
-            "weight_decay": WEIGHT_DECAY,
-            "max_grad_norm": MAX_NORM,
-            "dropout": 0.1,
-            "max_length": MAX_LENGTH,
-            "documents": len(corpus.texts),
-            "mean_tokens": float(corpus.lengths.mean()),
-            "longest_tokens": int(corpus.lengths.max()),
-            "precision": "float32",
-            "optimizer": "fused AdamW",
-        },
-    )
+            save()
+
+
+def described(corpus: Corpus) -> dict[str, Any]:
+    """Return the settings that all competitors share."""
+    return {
+        "model": MINILM,
+        "batch_size": BATCH,
+        "learning_rate": LEARNING_RATE,
+        "lr_schedule": "linear",
+        "warmup_ratio": WARMUP,
+        "weight_decay": WEIGHT_DECAY,
+        "max_grad_norm": MAX_NORM,
+        "dropout": 0.1,
+        "max_length": MAX_LENGTH,
+        "documents": len(corpus.texts),
+        "mean_tokens": float(corpus.lengths.mean()),
+        "longest_tokens": int(corpus.lengths.max()),
+        "precision": "float32",
+        "optimizer": "fused AdamW",
+    }
 
 
 if __name__ == "__main__":
