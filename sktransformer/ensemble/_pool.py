@@ -1,17 +1,55 @@
-"""Weights of a linear pool: the convex combination of several predictions that explains held-out labels best."""
+"""Weights of a linear pool: the convex combination of several predictions that explains held-out labels best.
+
+And a temperature for each of them before that: a member that is right but timid, or wrong and sure, would get the
+weight of its confidence, not of its knowledge.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import minimize_scalar
+from scipy.special import softmax
 
 Vector = npt.NDArray[np.float64]
 
 # The pool's mean log-likelihood is then within this of the best there is, see `pool_weights`.
 GAP = 1e-7
 MOST_STEPS = 100_000
+
+
+COLDEST, HOTTEST = 0.02, 50.0  # temperatures
+
+
+def tempered(probabilities: npt.NDArray[Any], temperature: float) -> npt.NDArray[Any]:
+    """Return softmax(log p / T) of each row, in the dtype of `probabilities`; the largest stays the largest.
+
+    References
+    ----------
+    Guo et al. 2017, "On Calibration of Modern Neural Networks", section 4.2.
+    """
+    if temperature == 1.0:
+        return probabilities
+    logs = np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).eps).astype(np.float64))
+    shares: npt.NDArray[Any] = softmax(logs / temperature, axis=1).astype(probabilities.dtype)
+    return shares
+
+
+def best_temperature(
+    probabilities: npt.NDArray[Any], index: npt.NDArray[np.int64], row_weights: Vector | None = None
+) -> float:
+    """Find the temperature with the smallest log loss; 1 where no other is better."""
+
+    def loss(log_temperature: float) -> float:
+        shares = tempered(probabilities, float(np.exp(log_temperature)))
+        return float(losses(likelihoods([shares], index), row_weights)[0])
+
+    bounds = (np.log(COLDEST), np.log(HOTTEST))
+    found = minimize_scalar(loss, bounds=bounds, method="bounded", options={"xatol": 1e-4})
+    return float(np.exp(found.x)) if found.fun < loss(0.0) else 1.0
 
 
 def likelihoods(probabilities: Sequence[npt.NDArray[np.floating]], index: npt.NDArray[np.int64]) -> Vector:

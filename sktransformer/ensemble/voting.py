@@ -9,18 +9,17 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.base import BaseEstimator
 from sklearn.ensemble import VotingClassifier
 from sklearn.preprocessing import LabelEncoder
 from sklearn.utils import Bunch
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.errors import did_you_mean
-from .._engine.validation import check_number
+from .._engine.validation import check_flag, check_number
+from ._candidates import check_name, members_of
 from ._inputs import as_labels, as_rows, as_weights
 from ._members import Floats, copy_names, fit_clone, folds, needs_probabilities, out_of_fold
-from ._pool import likelihoods, losses, pool_weights
+from ._pool import best_temperature, likelihoods, losses, pool_weights, tempered
 from ._tables import TablesTravel
 
 __all__ = ["WeightedSoftVote", "soft_vote"]
@@ -93,11 +92,11 @@ def soft_vote(
     >>> pairs = [("bayes", GaussianNB()), ("neighbours", KNeighborsClassifier(15))]
     >>> vote = soft_vote(pairs, weights="fit").fit(*load_iris(return_X_y=True))
     >>> vote.weights_.round(1)
-    array([0.3, 0.7])
+    array([0., 1.])
     """
     if isinstance(models, (str, os.PathLike)) or not isinstance(models, Sequence) or len(models) < 2:
         raise ValueError(f"models must be a list of two models or more, got {models!r:.80}.")
-    estimators = _members(models, parameters)
+    estimators = members_of(models, parameters)
     if isinstance(weights, str):
         if weights != "fit":
             raise ValueError(f"weights={weights!r} is not known; pass 'fit', None or one number a model.")
@@ -122,9 +121,10 @@ def soft_vote(
 class WeightedSoftVote(TablesTravel, VotingClassifier):
     """Soft vote of scikit-learn, with weights that are learned on held-out folds.
 
-    Each member predicts folds that it was not fitted on. The weights, not negative and with a sum of 1, are those whose
-    weighted mean of probabilities has the smallest log loss there: a linear opinion pool [1]_ fitted by stacking [2]_.
-    The members that vote are fitted on everything.
+    Each member predicts folds that it was not fitted on. A temperature makes it neither too timid nor too sure there
+    [3]_. The weights, not negative and with a sum of 1, are those whose weighted mean of probabilities then has the
+    smallest log loss: a linear opinion pool [1]_ fitted by stacking [2]_. The members that vote are fitted on
+    everything.
 
     Parameters
     ----------
@@ -133,6 +133,8 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
     cv : int, splitter or iterable, default=5
         Folds. An int gives stratified ones of which every training part holds every class; a class with one member is
         then in no test part.
+    calibrate : bool, default=True
+        Fit a temperature for each member. Without, weights follow confidence as well as knowledge.
     n_jobs : int or None, default=None
         Fits at the same time, as in joblib.
     flatten_transform : bool, default=True
@@ -144,8 +146,11 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
     ----------
     weights_ : ndarray of shape (n_members,)
         The learned weights.
+    temperatures_ : ndarray of shape (n_members,)
+        Temperature of each member: below 1 for a timid one, above 1 for one that is too sure.
     held_out_log_loss_ : Series
-        Log loss on the held-out folds: of each member by its name, of ``"equal weights"`` and of ``"fitted weights"``.
+        Log loss on the held-out folds: of each member by its name, of ``"equal weights"`` and of ``"fitted weights"``,
+        all with the temperatures.
     estimators_ : list of classifiers
         The members, fitted on everything.
     named_estimators_ : Bunch
@@ -160,9 +165,7 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
     Notes
     -----
     On the held-out folds the fitted weights are at or above the best member and equal weights, in log loss. That is no
-    promise for other scores, nor for other documents; with few documents equal weights are hard to beat. Log loss
-    punishes confident errors, so that an over-confident member gets little weight: temperature scaling
-    (``CalibratedClassifierCV(member, method="temperature", ensemble=False)``) gives it a fair chance.
+    promise for other scores, nor for other documents; with few documents equal weights are hard to beat.
 
     `sample_weight` reaches the members and the log loss.
 
@@ -171,6 +174,7 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
     .. [1] C. Genest and J. Zidek, "Combining Probability Distributions: A Critique and an Annotated Bibliography",
        Statistical Science 1(1), 1986, section 3, doi:10.1214/ss/1177013825
     .. [2] P. Smyth and D. Wolpert, "Stacked Density Estimation", NIPS 1997, section 3.
+    .. [3] C. Guo et al., "On Calibration of Modern Neural Networks", ICML 2017, section 4.2.
 
     Examples
     --------
@@ -194,12 +198,14 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
         estimators: list[tuple[str, Any]],
         *,
         cv: Any = 5,
+        calibrate: bool = True,
         n_jobs: int | None = None,
         flatten_transform: bool = True,
         verbose: bool = False,
     ) -> None:
         self.estimators = estimators
         self.cv = cv
+        self.calibrate = calibrate
         self.n_jobs = n_jobs
         self.flatten_transform = flatten_transform
         self.verbose = verbose
@@ -228,6 +234,7 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
         ValueError
             For labels of a single class, unequal lengths, or classes with a single member each.
         """
+        check_flag("calibrate", self.calibrate)
         X = as_rows(X)
         classes, index, values = as_labels(X, y)
         row_weights = as_weights(sample_weight, len(values))
@@ -239,8 +246,12 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
             delayed(fit_clone)(one, X, index, row_weights) for one in members
         )
         probabilities, rows = out_of_fold(members, X, index, row_weights, parts, self.n_jobs)
-        likelihood = likelihoods(probabilities, index[rows])
         among = None if row_weights is None else row_weights[rows]
+        temperatures = np.ones(len(members))
+        if self.calibrate:
+            temperatures = np.array([best_temperature(p, index[rows], among) for p in probabilities])
+        pairs = zip(probabilities, temperatures, strict=True)
+        likelihood = likelihoods([tempered(p, temperature) for p, temperature in pairs], index[rows])
         weights = pool_weights(likelihood, among)
         table = np.column_stack([likelihood, likelihood.mean(axis=1), likelihood @ weights])
         self.le_, self.classes_ = LabelEncoder().fit(values), classes
@@ -250,7 +261,7 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
             **{name: one if one == "drop" else next(placed) for name, one in self.estimators}
         )
         copy_names(self, fitted[0])
-        self.weights_ = weights
+        self.weights_, self.temperatures_ = weights, temperatures
         self.held_out_log_loss_ = pd.Series(
             losses(table, among), index=[*names, "equal weights", "fitted weights"], name="log loss"
         )
@@ -288,7 +299,8 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
         """
         check_is_fitted(self)
         X = as_rows(X)
-        each = np.stack([member.predict_proba(X) for member in self.estimators_])
+        pairs = zip(self.estimators_, self.temperatures_, strict=True)
+        each = np.stack([tempered(member.predict_proba(X), temperature) for member, temperature in pairs])
         mean: Floats = np.tensordot(self.weights_.astype(each.dtype), each, axes=1)
         return mean
 
@@ -329,70 +341,7 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
                 f"got {self.estimators!r:.80}."
             )
         for name in names:
-            _check_name(name, self.get_params(deep=False))
+            check_name(name, self.get_params(deep=False))
         for name, member in active:
             needs_probabilities(self, member, name)
         return [name for name, _ in active], [member for _, member in active]
-
-
-def _members(models: Sequence[Any], parameters: dict[str, Any]) -> list[tuple[str, Any]]:
-    """Return pairs of a name and a classifier."""
-    pairs: list[tuple[str, Any]] = []
-    built = 0
-    for i, given in enumerate(models):
-        if isinstance(given, tuple) and len(given) == 2 and isinstance(given[0], str):
-            pairs.append(given)
-        elif isinstance(given, BaseEstimator):
-            raise TypeError(
-                f"models[{i}] is a {type(given).__name__} without a name; pass ('a name', estimator)."
-            )
-        elif given is None or isinstance(given, (int, float, type, tuple)):
-            raise TypeError(
-                f"models[{i}] must be a checkpoint (hub id, folder or config) or a pair (name, classifier), got "
-                f"{type(given).__name__} ({given!r:.60})."
-            )
-        else:
-            pairs.append((_name(given), _transformer(given, parameters)))
-            built += 1
-    if parameters and not built:
-        raise TypeError(
-            f"{', '.join(sorted(parameters))} would go to a TransformerClassifier, but all models are given as "
-            f"estimators; set parameters on them."
-        )
-    names = [name for name, _ in pairs]
-    for i, name in enumerate(names):
-        _check_name(name, VotingClassifier([]).get_params(deep=False))
-        if name in names[:i]:
-            raise ValueError(
-                f"models[{i}] is called {name!r} like one before it; pass ('another name', estimator)."
-            )
-    return pairs
-
-
-def _check_name(name: Any, parameters: Iterable[str]) -> None:
-    """Raise ValueError for a name that `set_params` could not tell from a parameter."""
-    if not isinstance(name, str) or not name or "__" in name or name in parameters:
-        raise ValueError(
-            f"{name!r} can't be the name of a member: it must be a str that is not empty, holds no '__', and is no "
-            f"parameter of the vote; pass ('another name', estimator)."
-        )
-
-
-def _name(model: Any) -> str:
-    """Name a member after its checkpoint, in letters that scikit-learn allows in names."""
-    if not isinstance(model, (str, os.PathLike)):
-        return str(getattr(model, "model_type", type(model).__name__)).lower()
-    last = os.path.basename(os.path.normpath(os.fspath(model))).rpartition(":")[2]
-    return last.replace("__", "_") or "model"
-
-
-def _transformer(model: Any, parameters: dict[str, Any]) -> Any:
-    # here, since it loads torch, and votes of other classifiers need none
-    from ..tasks.classification import TransformerClassifier
-
-    known = TransformerClassifier().get_params()
-    for name in parameters:
-        if name not in known or name == "model":
-            hint = " Its models are the first argument." if name == "model" else did_you_mean(name, known)
-            raise TypeError(f"{name} is no parameter of soft_vote or TransformerClassifier.{hint}")
-    return TransformerClassifier(model, **parameters)

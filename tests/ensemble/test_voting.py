@@ -8,6 +8,7 @@ import sklearn
 from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
 from sklearn.exceptions import NotFittedError
@@ -17,11 +18,11 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_pre
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import LinearSVC
 
 from sktransformer.ensemble import WeightedSoftVote, soft_vote
-from sktransformer.ensemble._pool import likelihoods, losses, pool_weights
+from sktransformer.ensemble._pool import best_temperature, likelihoods, losses, pool_weights, tempered
 
 BAYES, NEIGHBOURS = ("bayes", GaussianNB()), ("neighbours", KNeighborsClassifier(25))
 LOGISTIC, GUESS = ("logistic", LogisticRegression()), ("guess", DummyClassifier(strategy="uniform"))
@@ -155,7 +156,7 @@ def test_certain_errors_do_not_break_the_weights():
 def test_at_or_above_the_better_half_on_the_held_out_folds(numbers, members):
     X, y = numbers
     folds = StratifiedKFold(4, shuffle=True, random_state=0)
-    vote = WeightedSoftVote(members, cv=folds).fit(X, y)
+    vote = WeightedSoftVote(members, cv=folds, calibrate=False).fit(X, y)
     crossed = [cross_val_predict(member, X, y, cv=folds, method="predict_proba") for _, member in members]
     expected = {name: log_loss(y, p) for (name, _), p in zip(members, crossed, strict=True)}
     expected["equal weights"] = log_loss(y, np.mean(crossed, axis=0))
@@ -170,7 +171,7 @@ def test_at_or_above_the_better_half_on_the_held_out_folds(numbers, members):
 
 def test_members_are_fitted_on_everything_and_weighted(numbers):
     X, y = numbers
-    vote = WeightedSoftVote([BAYES, NEIGHBOURS], cv=3).fit(X, y)
+    vote = WeightedSoftVote([BAYES, NEIGHBOURS], cv=3, calibrate=False).fit(X, y)
     each = [clone(member).fit(X, y).predict_proba(X) for _, member in (BAYES, NEIGHBOURS)]
     assert 0 < vote.weights_[0] < 1
     np.testing.assert_allclose(
@@ -234,7 +235,9 @@ def test_a_class_rarer_than_the_folds():
 def test_folds_without_a_class_give_it_no_probability():
     X, y = np.arange(12.0)[:, None], np.repeat(["a", "b", "c"], 4)
     parts = [(np.arange(8), np.arange(8, 12)), (np.arange(4, 12), np.arange(4))]
-    vote = WeightedSoftVote([LOGISTIC, ("flat", DummyClassifier(strategy="prior"))], cv=parts).fit(X, y)
+    vote = WeightedSoftVote(
+        [LOGISTIC, ("flat", DummyClassifier(strategy="prior"))], cv=parts, calibrate=False
+    ).fit(X, y)
     assert np.isfinite(vote.held_out_log_loss_).all()
     assert vote.held_out_log_loss_.min() > 30  # a class that was never seen: as wrong as can be
 
@@ -295,3 +298,41 @@ def test_life_inside_scikit_learn(numbers, tmp_path):
         np.testing.assert_array_equal(clone(vote).fit(X, y).predict_proba(X), vote.predict_proba(X))
     calibrated = CalibratedClassifierCV(vote, method="temperature", cv=2, ensemble=False).fit(X, y)
     assert calibrated.predict(X).tolist() == vote.predict(X).tolist()
+
+
+def test_temperature_is_the_one_that_made_the_probabilities():
+    """Labels are drawn from p; a member says softmax(log p / 3), too timid: the temperature that mends it is 1 / 3."""
+    random = np.random.default_rng(0)
+    p = random.dirichlet(np.ones(4), size=20_000)
+    index = (p.cumsum(axis=1) < random.random((len(p), 1))).sum(axis=1)
+    timid = tempered(p, 3.0)
+    assert best_temperature(timid, index) == pytest.approx(1 / 3, rel=0.05)
+    assert best_temperature(tempered(p, 0.25), index) == pytest.approx(4.0, rel=0.05)
+    np.testing.assert_allclose(tempered(timid, 1 / 3), p, atol=1e-6)
+    assert tempered(p, 1.0) is p
+
+
+def test_a_timid_member_that_is_right_outvotes_a_sure_one_that_is_not():
+    """Both are logistic: one is held back by its penalty, the other sees one of four features and is sure."""
+    X, y = load_iris(return_X_y=True)
+    X = StandardScaler().fit_transform(X)
+    timid = ("timid", LogisticRegression(C=1e-4))
+    sure = ("sure", make_pipeline(FunctionTransformer(_first), LogisticRegression(C=1e6, max_iter=5000)))
+    folds = StratifiedKFold(4, shuffle=True, random_state=0)
+    vote = WeightedSoftVote([timid, sure], cv=folds).fit(X, y)
+    assert vote.temperatures_[0] < 0.2
+    raw = WeightedSoftVote([timid, sure], cv=folds, calibrate=False).fit(X, y)
+    assert vote.held_out_log_loss_["fitted weights"] < raw.held_out_log_loss_["fitted weights"]
+    assert vote.weights_[0] > raw.weights_[0]
+    each = [
+        tempered(m.predict_proba(X), t) for m, t in zip(vote.estimators_, vote.temperatures_, strict=True)
+    ]
+    np.testing.assert_allclose(
+        vote.predict_proba(X), np.average(each, axis=0, weights=vote.weights_), rtol=1e-9
+    )
+    losses_ = vote.held_out_log_loss_
+    assert losses_["fitted weights"] <= losses_.drop("fitted weights").min() + 1e-7
+
+
+def _first(X):
+    return X[:, :1]
