@@ -183,12 +183,6 @@ def main() -> None:
     prepare(options)
     judge = Judge(options.data, options.quick)
     warnings.simplefilter("ignore", ConvergenceWarning)
-    results = {
-        **baselines(judge),
-        **frozen(judge),
-        **votes(judge, options.quick),
-        **fine_tuned(judge, options.quick),
-    }
     counts = dict(sorted(Counter(judge.y.tolist()).items()))
     settings = {
         "train": len(judge.X),
@@ -197,7 +191,15 @@ def main() -> None:
         "prompt": PROMPT,
         "encoder": E5,
     }
-    write("french_topics", options, results, settings)
+    results: dict[str, Any] = {}
+    quick = options.quick
+    for part in (
+        lambda: {**baselines(judge), **frozen(judge)},
+        lambda: fine_tuned(judge, quick),
+        lambda: votes(judge, quick),
+    ):
+        results |= part()
+        write("french_topics", options, results, settings)  # after each: all of it takes an hour of one core
 
 
 if __name__ == "__main__":
