@@ -278,13 +278,13 @@ def test_a_pickled_search_predicts_and_leaves_the_study_behind(storage, tmp_path
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({"estimator": "svm"}, TypeError, "estimator must have a fit method, got str"),
+        ({"estimator": "svm"}, TypeError, "estimator must be an instance with a fit method"),
         ({"n_trials": 0}, ValueError, "n_trials must be at least 1"),
         ({"n_trials": None}, ValueError, "needs a timeout"),
         ({"timeout": -1}, ValueError, "timeout must be at least 0"),
         ({"n_jobs": 1.5}, TypeError, "n_jobs must be an integer"),
         ({"error_score": "nan"}, ValueError, "error_score must be 'raise' or a number"),
-        ({"study_name": 3}, TypeError, "study_name must be None or str"),
+        ({"study_name": 3}, TypeError, "study_name must be None or a str that is not empty, got 3"),
         ({"return_train_score": 1}, TypeError, "return_train_score must be True or False"),
         ({"pruner": "medain"}, ValueError, "Did you mean 'median'"),
         ({"pruner": 3}, TypeError, "pruner must be None, one of"),

@@ -80,13 +80,14 @@ def test_c2_a_class_with_one_example(mails: list[str]) -> None:
 
 def test_c2_the_lone_example_is_trained_on(mails: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[int] = []
-    train = TransformerClassifier._train
+    run = TransformerClassifier._run
 
-    def spying(self: Any, checkpoint: Any, encoded: Any, labels: Any, *args: Any) -> Any:
-        trained.append(int((labels.original == "juridique").sum()))
-        return train(self, checkpoint, encoded, labels, *args)
+    def spying(self: Any, checkpoint: Any, objective: Any, data: Any, *args: Any) -> Any:
+        assert checkpoint.model.config.id2label[1] == "juridique"
+        trained.append(int((data.targets == 1).sum()))
+        return run(self, checkpoint, objective, data, *args)
 
-    monkeypatch.setattr(TransformerClassifier, "_train", spying)
+    monkeypatch.setattr(TransformerClassifier, "_run", spying)
     y = ["facture"] * 8 + ["livraison"] * 8 + ["juridique"]
     for seed in range(5):
         with warnings.catch_warnings():
