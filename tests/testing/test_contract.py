@@ -33,7 +33,6 @@ EXCUSED: dict[str, dict[str, str]] = {
     "WeightedSoftVote": {
         **MEMBERS,
         "features_for_a_linear_model": TRANSFORM,
-        "names_of_features": TRANSFORM,
         "pairs_in_a_column_transformer": TRANSFORM,
         "pandas_and_polars_output": TRANSFORM,
         "selectors_of_a_column_transformer": TRANSFORM,
