@@ -19,6 +19,7 @@ from .errors import did_you_mean
 DEVICE_TYPES = ("cpu", "cuda", "mps", "xpu")
 PRECISIONS = ("auto", "float32", "bfloat16")
 # The host allocator's words (Linux; Windows), and those of the matrix library of CUDA: plain RuntimeErrors all.
+SMALLEST_BUDGET = 16  # tokens of a batch; below it memory is short for another reason than the batch
 OUT_OF_MEMORY = ("can't allocate memory", "not enough memory", "CUBLAS_STATUS_ALLOC_FAILED")
 
 # torch keeps one random generator for the whole process: two seeded fits in two threads would draw from each other's

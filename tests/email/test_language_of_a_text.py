@@ -30,7 +30,6 @@ ENGLISH = [
 ]
 GERMAN = ["die Rechnung für März ist falsch", "wo ist denn das Paket geblieben"]
 TEXTS = [text for pair in zip(FRENCH, ENGLISH, strict=True) for text in pair]
-LABELS = [label for label in ["facture"] * 3 + ["colis"] * 3 for _ in range(2)]
 HARD = [
     "",
     " ",

@@ -32,18 +32,6 @@ ENGLISH = [
 GERMAN = ["die Rechnung für März ist falsch", "wo ist denn das Paket geblieben"]
 TEXTS = [text for pair in zip(FRENCH, ENGLISH, strict=True) for text in pair]
 LABELS = [label for label in ["facture"] * 3 + ["colis"] * 3 for _ in range(2)]
-HARD = [
-    "",
-    " ",
-    "404",
-    "404 error",
-    "12/03/2026 45,90 €",
-    ":-)",
-    "814490",
-    "MANGE",
-    "ok",
-    "donnez 45 50 euros",
-]
 
 
 def bayes(**parameters):

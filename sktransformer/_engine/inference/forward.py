@@ -10,12 +10,10 @@ import torch
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel
 
-from ..devices import autocast, is_out_of_memory
+from ..devices import SMALLEST_BUDGET, autocast, is_out_of_memory
 from ..errors import OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Batch, Collator, plan
 from ..text.windows import Encoded
-
-SMALLEST_BUDGET = 16  # tokens
 
 Reader = Callable[[PreTrainedModel, Batch], torch.Tensor]
 

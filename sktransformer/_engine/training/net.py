@@ -16,7 +16,7 @@ import skorch
 import torch
 from torch import nn
 
-from ..devices import autocast, is_out_of_memory
+from ..devices import SMALLEST_BUDGET, autocast, is_out_of_memory
 from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows, plan
 from .callbacks import StopTraining
@@ -25,7 +25,6 @@ from .data import OptimizerBatches, TrainingData
 from .losses import Objective
 from .schedules import fused_adamw, parameter_groups
 
-SMALLEST_BUDGET = 16  # tokens; below it memory is short for another reason than the batch
 GPU_CHECK_EVERY = 50  # steps between two looks at the losses: each look waits for the device
 
 
