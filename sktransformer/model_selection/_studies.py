@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import json
 import os
 import threading
 import time
@@ -325,9 +324,3 @@ def probe(space: Any) -> tuple[dict[str, Any], dict[str, BaseDistribution]]:
     trial = study.ask()
     params = space.suggest(trial)
     return params, dict(trial.distributions)
-
-
-def as_json(record: dict[str, Any]) -> dict[str, Any]:
-    """Return a record as a storage gives it back."""
-    content: dict[str, Any] = json.loads(json.dumps(record))
-    return content
