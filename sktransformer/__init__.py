@@ -11,7 +11,7 @@ from ._engine.version import __version__
 
 if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__getattr__` finds
     from .baselines import tfidf_svm
-    from .datasets import load_french_emails
+    from .datasets import load_french_emails, load_squad
     from .email import EmailCleaner, LanguageRouter, read_mailbox
     from .ensemble import (
         RejectOption,
@@ -24,6 +24,8 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
         soft_vote,
     )
     from .model_selection import ComparisonDisplay, ComparisonResult, OptunaSearch, compare_models
+    from .tasks.answer_scores import answer_exact_match_score, answer_f1_score
+    from .tasks.answering import TransformerQuestionAnswerer
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .tasks.truncation import truncation_report
@@ -41,12 +43,16 @@ _ROOMS = {
     "SeedEnsemble": "ensemble",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
+    "TransformerQuestionAnswerer": "tasks.answering",
     "WeightedSoftVote": "ensemble",
+    "answer_exact_match_score": "tasks.answer_scores",
+    "answer_f1_score": "tasks.answer_scores",
     "check_text_estimator": "testing",
     "compare_models": "model_selection",
     "error_correlation": "ensemble",
     "error_correlation_from_predictions": "ensemble",
     "load_french_emails": "datasets",
+    "load_squad": "datasets",
     "read_mailbox": "email",
     "risk_coverage_curve": "ensemble",
     "soft_vote": "ensemble",
@@ -69,13 +75,17 @@ __all__ = [
     "SeedEnsemble",
     "TransformerClassifier",
     "TransformerEmbedder",
+    "TransformerQuestionAnswerer",
     "WeightedSoftVote",
     "__version__",
+    "answer_exact_match_score",
+    "answer_f1_score",
     "check_text_estimator",
     "compare_models",
     "error_correlation",
     "error_correlation_from_predictions",
     "load_french_emails",
+    "load_squad",
     "read_mailbox",
     "risk_coverage_curve",
     "soft_vote",

@@ -1,5 +1,6 @@
-"""Small data sets that ship with the package, read without a network."""
+"""Data sets read without a network: small ones that ship with the package, and files that you have."""
 
 from ._french_emails import load_french_emails
+from .squad import load_squad
 
-__all__ = ["load_french_emails"]
+__all__ = ["load_french_emails", "load_squad"]

@@ -1,0 +1,169 @@
+"""How well answers agree with those of people: the F1 and the exact match of SQuAD."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_consistent_length
+
+from .._engine.compat import sample_weights
+from .._engine.validation import check_choice
+from ._answers import read_answers
+
+__all__ = ["answer_exact_match_score", "answer_f1_score"]
+
+ARTICLES = {
+    "english": re.compile(r"\b(?:a|an|the)\b"),
+    "french": re.compile(r"\b(?:le|la|les|un|une|des|du|au|aux)\b"),
+}
+# "l'hôpital" loses its article before the apostrophe goes with the other punctuation
+ELIDED = re.compile(r"\bl['’]")
+NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
+
+
+def answer_f1_score(
+    y_true: Any, y_pred: Any, *, sample_weight: Any = None, articles: str = "english"
+) -> float:
+    """F1 of the words that answers share with the true ones, as SQuAD's evaluation computes it.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The answers, as `TransformerQuestionAnswerer` takes them: texts, ``(text, start)``, dictionaries with lists of
+        ``text``, or None and "" for no answer. Of several true answers the one that agrees best counts.
+    y_pred : array-like of shape (n,)
+        The predicted texts, "" for no answer.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the mean.
+    articles : {"english", "french"}, default="english"
+        Whose articles are left out; "english" is the official evaluation.
+
+    Returns
+    -------
+    float
+        Mean over questions, between 0 and 1.
+
+    Raises
+    ------
+    TypeError
+        For a row that is no answer.
+    ValueError
+        For no rows, unequal lengths or an unknown `articles`.
+
+    See Also
+    --------
+    answer_exact_match_score : The share of answers that are equal.
+
+    Notes
+    -----
+    Both texts are put into lower case; punctuation (ASCII's) and articles are dropped, and what remains is split at
+    blanks into a bag of words. Of :math:`s` words in common among :math:`p` predicted and :math:`t` true ones,
+    precision is :math:`s / p`, recall :math:`s / t`, and F1 their harmonic mean [1]_. Where one of the two is empty F1
+    is 1 if both are and else 0, as in SQuAD 2.0 [2]_. The French articles are le, la, les, l', un, une, des, and those
+    joined with a preposition: du, au, aux.
+
+    References
+    ----------
+    .. [1] Rajpurkar et al. 2016, "SQuAD: 100,000+ Questions for Machine Comprehension of Text", section 6.1.
+    .. [2] Rajpurkar et al. 2018, "Know What You Don't Know: Unanswerable Questions for SQuAD", section 4.
+
+    Examples
+    --------
+    >>> from sktransformer import answer_f1_score
+    >>> answer_f1_score(["the red fox", None], ["a fox", ""])
+    0.8333333333333333
+
+    As a scorer of a grid search, with French articles:
+
+    >>> from sklearn.metrics import make_scorer
+    >>> scorer = make_scorer(answer_f1_score, articles="french")
+    """
+    return _mean(_f1, y_true, y_pred, sample_weight, articles)
+
+
+def answer_exact_match_score(
+    y_true: Any, y_pred: Any, *, sample_weight: Any = None, articles: str = "english"
+) -> float:
+    """Share of answers that equal a true one, letter case, punctuation and articles aside.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n,)
+        The answers, as `TransformerQuestionAnswerer` takes them.
+    y_pred : array-like of shape (n,)
+        The predicted texts, "" for no answer.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the mean.
+    articles : {"english", "french"}, default="english"
+        Whose articles are left out; "english" is the official evaluation.
+
+    Returns
+    -------
+    float
+        Mean over questions, between 0 and 1.
+
+    Raises
+    ------
+    TypeError
+        For a row that is no answer.
+    ValueError
+        For no rows, unequal lengths or an unknown `articles`.
+
+    See Also
+    --------
+    answer_f1_score : Counts answers that agree in part, and says how texts are normalised.
+
+    References
+    ----------
+    Rajpurkar et al. 2016, "SQuAD: 100,000+ Questions for Machine Comprehension of Text", section 6.1.
+
+    Examples
+    --------
+    >>> from sktransformer import answer_exact_match_score
+    >>> answer_exact_match_score(["the fox", None], ["Fox.", "a hen"])
+    0.5
+    """
+    return _mean(lambda true, predicted: float(true == predicted), y_true, y_pred, sample_weight, articles)
+
+
+def _mean(
+    agreement: Callable[[list[str], list[str]], float],
+    y_true: Any,
+    y_pred: Any,
+    sample_weight: Any,
+    articles: str,
+) -> float:
+    check_choice("articles", articles, tuple(ARTICLES))
+    true, predicted = read_answers(y_true, "y_true"), read_answers(y_pred, "y_pred")
+    check_consistent_length(true, predicted)
+    if not true:
+        raise ValueError("y_true is empty; pass at least one answer.")
+    scores = []
+    for golds, given in zip(true, predicted, strict=True):
+        words = _words(given[0].text if given else "", articles)
+        # an answer of nothing but punctuation and articles is none, unless it is the only one
+        bags = [bag for gold in golds if (bag := _words(gold.text, articles))] or [[]]
+        scores.append(max(agreement(bag, words) for bag in bags))
+    return float(np.average(scores, weights=sample_weights(sample_weight, len(scores))))
+
+
+def _words(text: str, articles: str) -> list[str]:
+    text = text.lower()
+    if articles == "french":
+        text = ELIDED.sub(" ", text)
+    return ARTICLES[articles].sub(" ", text.translate(NO_PUNCTUATION)).split()
+
+
+def _f1(true: list[str], predicted: list[str]) -> float:
+    if not true or not predicted:
+        return float(true == predicted)
+    shared = (Counter(true) & Counter(predicted)).total()
+    if not shared:
+        return 0.0
+    precision, recall = shared / len(predicted), shared / len(true)
+    return 2 * precision * recall / (precision + recall)

@@ -1,0 +1,1 @@
+"""Questions to answers that are pieces of their contexts."""
