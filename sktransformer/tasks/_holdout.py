@@ -69,6 +69,13 @@ def validation_score(
     except (ValueError, TypeError) as error:
         fault, cause = str(error), error
     raise ValueError(
-        f"scoring={scoring!r} can't be computed on the {len(rows)} documents held out for early stopping, with "
-        f"labels {np.unique(expected).tolist()}: {fault}; raise validation_fraction or choose another scoring."
+        f"scoring={scoring!r} can't be computed on the {len(rows)} documents held out for early stopping"
+        f"{_labels(expected)}: {fault}; raise validation_fraction or choose another scoring."
     ) from cause
+
+
+def _labels(expected: npt.NDArray[Any]) -> str:
+    """Name the labels, where they are some that can be put into an order: answers are not."""
+    if expected.dtype.kind == "O" and not all(isinstance(label, (str, int, float)) for label in expected):
+        return ""
+    return f", with labels {np.unique(expected).tolist()}"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import re
-import string
-from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -13,17 +10,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._engine.compat import sample_weights
 from .._engine.validation import check_choice
+from ._agreement import ARTICLES, Words, agreements, exact_match, f1
 from ._answers import read_answers
 
 __all__ = ["answer_exact_match_score", "answer_f1_score"]
-
-ARTICLES = {
-    "english": re.compile(r"\b(?:a|an|the)\b"),
-    "french": re.compile(r"\b(?:le|la|les|un|une|des|du|au|aux)\b"),
-}
-# "l'hôpital" loses its article before the apostrophe goes with the other punctuation
-ELIDED = re.compile(r"\bl['’]")
-NO_PUNCTUATION = str.maketrans("", "", string.punctuation)
 
 
 def answer_f1_score(
@@ -83,7 +73,7 @@ def answer_f1_score(
     >>> from sklearn.metrics import make_scorer
     >>> scorer = make_scorer(answer_f1_score, articles="french")
     """
-    return _mean(_f1, y_true, y_pred, sample_weight, articles)
+    return _mean(f1, y_true, y_pred, sample_weight, articles)
 
 
 def answer_exact_match_score(
@@ -128,42 +118,17 @@ def answer_exact_match_score(
     >>> answer_exact_match_score(["the fox", None], ["Fox.", "a hen"])
     0.5
     """
-    return _mean(lambda true, predicted: float(true == predicted), y_true, y_pred, sample_weight, articles)
+    return _mean(exact_match, y_true, y_pred, sample_weight, articles)
 
 
 def _mean(
-    agreement: Callable[[list[str], list[str]], float],
-    y_true: Any,
-    y_pred: Any,
-    sample_weight: Any,
-    articles: str,
+    agreement: Callable[[Words, Words], float], y_true: Any, y_pred: Any, sample_weight: Any, articles: str
 ) -> float:
     check_choice("articles", articles, tuple(ARTICLES))
     true, predicted = read_answers(y_true, "y_true"), read_answers(y_pred, "y_pred")
     check_consistent_length(true, predicted)
     if not true:
         raise ValueError("y_true is empty; pass at least one answer.")
-    scores = []
-    for golds, given in zip(true, predicted, strict=True):
-        words = _words(given[0].text if given else "", articles)
-        # an answer of nothing but punctuation and articles is none, unless it is the only one
-        bags = [bag for gold in golds if (bag := _words(gold.text, articles))] or [[]]
-        scores.append(max(agreement(bag, words) for bag in bags))
+    texts = [given[0].text if given else "" for given in predicted]
+    scores = agreements(agreement, true, texts, articles)
     return float(np.average(scores, weights=sample_weights(sample_weight, len(scores))))
-
-
-def _words(text: str, articles: str) -> list[str]:
-    text = text.lower()
-    if articles == "french":
-        text = ELIDED.sub(" ", text)
-    return ARTICLES[articles].sub(" ", text.translate(NO_PUNCTUATION)).split()
-
-
-def _f1(true: list[str], predicted: list[str]) -> float:
-    if not true or not predicted:
-        return float(true == predicted)
-    shared = (Counter(true) & Counter(predicted)).total()
-    if not shared:
-        return 0.0
-    precision, recall = shared / len(predicted), shared / len(true)
-    return 2 * precision * recall / (precision + recall)

@@ -23,6 +23,13 @@ def _classifiers(cls: type[BaseEstimator]) -> list[Any]:
     ]
 
 
+def _answerers(cls: type[BaseEstimator]) -> list[Any]:
+    return [
+        cls(str(tiny_checkpoint(name)), max_epochs=2, batch_size=8, learning_rate=5e-3, random_state=0)
+        for name in ("camembert", "modernbert")
+    ]
+
+
 def _embedders(cls: type[BaseEstimator]) -> list[Any]:
     return [
         cls(str(tiny_checkpoint("camembert"))),
@@ -65,6 +72,7 @@ INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "SeedEnsemble": _seeds,
     "TransformerClassifier": _classifiers,
     "TransformerEmbedder": _embedders,
+    "TransformerQuestionAnswerer": _answerers,
     "WeightedSoftVote": _votes,
 }
 

@@ -145,6 +145,25 @@ def cleaning_sample() -> Sample:
     return Sample(X, None, X_new, gives="texts", pairs=_pairs(X))
 
 
+def read_margins(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
+    """Return by how much each question's best answer outscores no answer.
+
+    The scores themselves are known up to a constant: no gradient says where a head's bias should be.
+    """
+    spans = fitted.predict_spans(X)
+    margins = [[span["score"] - span["no_answer_score"]] for span in spans]
+    return np.asarray(margins, dtype=np.float32).reshape(-1, 1)
+
+
+def answering_sample() -> Sample:
+    """Questions about short contexts; the answer is the context's longest word, and a few have none."""
+    contexts = classification_sample().X
+    asked = ("quoi ?", "what is it about", "de quoi s'agit-il ?")
+    X = [(asked[i % len(asked)], context) for i, context in enumerate(contexts)]
+    y = [None if i % 7 == 6 else max(context.split(), key=len) for i, context in enumerate(contexts)]
+    return Sample(X, y, [(asked[i % 2], text) for i, text in enumerate(NEW)], read_margins, texts=False, pairs=X)
+
+
 def _pairs(X: list[str]) -> list[tuple[str, str]]:
     return [(first[:24], SECOND[i % len(SECOND)]) for i, first in enumerate(X)]
 
@@ -152,6 +171,7 @@ def _pairs(X: list[str]) -> list[tuple[str, str]]:
 # The first line whose condition holds gives the sample.
 KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (lambda estimator: type(estimator).__name__ == "EmailCleaner", cleaning_sample),
+    (lambda estimator: hasattr(estimator, "exact_match"), answering_sample),
     (is_classifier_by_looks, classification_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),
 ]
@@ -169,5 +189,6 @@ def sample_for(estimator: Any) -> Sample:
         if fits(estimator):
             return make()
     raise TypeError(
-        f"{type(estimator).__name__} is neither a classifier nor a transformer; pass a sample=Sample(...) of its kind."
+        f"{type(estimator).__name__} is neither a classifier nor a transformer, nor does it answer questions; pass a "
+        f"sample=Sample(...) of its kind."
     )
