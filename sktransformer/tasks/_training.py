@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -95,7 +95,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
             check_flag(name, getattr(self, name))
         check_number("verbose", self.verbose, low=0, integer=True)
         if isinstance(self.scoring, str):
-            check_choice("scoring", self.scoring, get_scorer_names())
+            check_choice("scoring", self.scoring, self._scorer_names())
         elif self.scoring is not None and not callable(self.scoring):
             raise TypeError(
                 f"scoring must be a scorer's name or a callable, got {type(self.scoring).__name__}."
@@ -259,6 +259,11 @@ class TrainedTransformer(TransformerEstimator, ABC):
             return None
         scorer, rows = self._scorer(candidate), held.rows()
         return lambda: validation_score(scorer, self.scoring, candidate, rows, expected)
+
+    def _scorer_names(self) -> Sequence[str]:
+        """Return the names that `scoring` may be."""
+        names: list[str] = get_scorer_names()
+        return names
 
     def _scorer(self, candidate: Any) -> Any:
         if self.scoring is None:

@@ -117,6 +117,11 @@ class TextEncoder:
                 self._backend.no_padding()
             return self._backend
 
+    def pieces(self, text: str) -> list[str]:
+        """Return the tokens of a text as the tokenizer spells them: what one in pure Python can be matched by."""
+        with self._lock:
+            return list(self._tokenizer.tokenize(text))
+
     def _plain(self, text: str) -> list[int]:
         tokens = self._tokenizer.tokenize(text)
         return list(self._tokenizer.convert_tokens_to_ids(tokens))

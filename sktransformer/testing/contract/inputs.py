@@ -123,7 +123,7 @@ def both_texts_of_a_pair_count(subject: Subject) -> None:
         require_close(after[1:], before[1:], "the other rows", tolerance=1e-5)
 
 
-@check(7, reads_pairs, has("model"))
+@check(7, reads_pairs, reads_texts, has("model"))
 def pairs_and_single_texts_do_not_mix(subject: Subject) -> None:
     """An estimator fitted on single texts refuses pairs, and the other way round."""
     with require_raises(ValueError, "pairs", "single"):

@@ -98,6 +98,8 @@ class Sample:
         What the rows of the output hold.
     pairs : list of 2-tuples, optional
         As many pairs of texts as there are documents; the checks of pairs apply where there are some.
+    spare : 2-tuple, optional
+        Two targets that any document of `X` may have; by default the first two of `y`.
 
     Examples
     --------
@@ -115,6 +117,7 @@ class Sample:
     texts: bool = True
     gives: Literal["numbers", "texts"] = "numbers"
     pairs: list[tuple[str, str]] = field(default_factory=list)
+    spare: tuple[Any, Any] | None = None
 
 
 def is_classifier_by_looks(estimator: Any) -> bool:
@@ -150,7 +153,8 @@ def read_margins(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
 
     The scores themselves are known up to a constant: no gradient says where a head's bias should be.
     """
-    spans = fitted.predict_spans(X)
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted  # a pipeline's other steps change nothing here
+    spans = last.predict_spans(X)
     margins = [[span["score"] - span["no_answer_score"]] for span in spans]
     return np.asarray(margins, dtype=np.float32).reshape(-1, 1)
 
@@ -161,7 +165,8 @@ def answering_sample() -> Sample:
     asked = ("quoi ?", "what is it about", "de quoi s'agit-il ?")
     X = [(asked[i % len(asked)], context) for i, context in enumerate(contexts)]
     y = [None if i % 7 == 6 else max(context.split(), key=len) for i, context in enumerate(contexts)]
-    return Sample(X, y, [(asked[i % 2], text) for i, text in enumerate(NEW)], read_margins, texts=False, pairs=X)
+    X_new = [(asked[i % 2], text) for i, text in enumerate(NEW)]
+    return Sample(X, y, X_new, read_margins, texts=False, pairs=X, spare=(None, "r"))
 
 
 def _pairs(X: list[str]) -> list[tuple[str, str]]:
