@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from . import answering
 from .common import RESULTS, ROOT, say
 
 Record = dict[str, Any]
@@ -341,6 +342,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "inference": ("Inference", inference),
     "persistence": ("Import, files, memory", persistence),
     "french_topics": ("French topics", french_topics),
+    "answering": ("Answering French questions", answering.section),
     "email_cleaning": ("Cleaning e-mails", email_cleaning),
     "cleaning_gain": ("What cleaning wins back", cleaning_gain),
     "tuning": ("Tuning", tuning),

@@ -54,6 +54,7 @@ class SpanTransformer(TrainedTransformer):
     truncation = "chunk"  # a context is always read whole
     head_length = 1
 
+    stride: Any  # a number of tokens, or "auto"
     max_answer_length: int
     no_answer_threshold: Any
 

@@ -153,7 +153,9 @@ def read_margins(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
 
     The scores themselves are known up to a constant: no gradient says where a head's bias should be.
     """
-    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted  # a pipeline's other steps change nothing here
+    last = (
+        fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    )  # a pipeline's other steps change nothing here
     spans = last.predict_spans(X)
     margins = [[span["score"] - span["no_answer_score"]] for span in spans]
     return np.asarray(margins, dtype=np.float32).reshape(-1, 1)
