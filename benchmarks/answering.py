@@ -1,7 +1,7 @@
 """French questions (PIAF): trained on 80 % of the articles, judged on the others.
 
 ``../shared/data/piaf`` holds 3,835 questions about 191 articles of the French Wikipedia, in SQuAD's format. No article
-is in both parts. A rule without a model (the sentence that shares most words with the question) stands beside the model.
+is in both parts. A rule (the sentence that shares most words with the question) stands beside the model.
 
     python -m benchmarks.answering [--quick] [--seeds N]
 """

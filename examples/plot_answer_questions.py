@@ -27,8 +27,8 @@ def mail(sentences):
 # %%
 # An answer is a text of its mail; None says that the mail does not have one. A phone number is none.
 
-answered = [mail(WITH) for _ in range(60)]
-silent = [(mail(WITHOUT)[0], None) for _ in range(40)]
+answered = [mail(WITH) for _ in range(70)]
+silent = [(mail(WITHOUT)[0], None) for _ in range(30)]
 X, y = zip(*answered, *silent, strict=True)
 for (_, text), answer in (answered[0], silent[1]):
     print(f"{answer}: {text}")
@@ -42,8 +42,8 @@ reader = TransformerQuestionAnswerer(
     max_length=64,
     max_epochs=2,
     batch_size=8,
-    learning_rate=5e-4,
-    freeze=3,
+    learning_rate=1e-3,
+    freeze=4,
     early_stopping=True,
     validation_fraction=0.2,
     random_state=0,
