@@ -264,7 +264,13 @@ def french_topics(record: Record) -> list[str]:
         )
         rows.append([name, score, *rest])
     lead = f"SIB-200, French: {settings['train']} sentences to train on, {settings['dev']} to judge by."
-    return [lead, "", *table(["", "macro-F1", "accuracy", "fit, processor s", "ms a document"], rows)]
+    lines = [lead, "", *table(["", "macro-F1", "accuracy", "fit, processor s", "ms a document"], rows)]
+    for name, found in record["results"].items():
+        if "beside" in found:  # a vote: its members, and the vote that weights them alike
+            beside = ", ".join(f"{other} {score:.3f}" for other, score in found["beside"].items())
+            weights = ", ".join(f"{other} {share:.2f}" for other, share in found["weights"].items())
+            lines += ["", f"{name}: macro-F1 beside it: {beside}; its weights: {weights}."]
+    return lines
 
 
 def email_cleaning(record: Record) -> list[str]:
