@@ -124,30 +124,6 @@ def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def section(record: dict[str, Any]) -> list[str]:
-    """Return the lines that README.md has on these results."""
-    settings = record["settings"]
-    lead = (
-        f"PIAF: {settings['train']} questions about {settings['train_articles']} articles to train on, "
-        f"{settings['test']} about {settings['test_articles']} others to judge by."
-    )
-    lines = [lead, "", "| | F1 | exact match | F1, French articles | fit, processor s | ms a question |"]
-    lines.append("| --- | ---: | ---: | ---: | ---: | ---: |")
-    for name, found in record["results"].items():
-        spread = f" ± {found['f1_std']:.3f}" if len(found.get("f1_by_seed", ())) > 1 else ""
-        cells = [
-            f"{found['f1_english']:.3f}{spread}",
-            f"{found['exact_match_english']:.3f}",
-            f"{found['f1_french']:.3f}",
-        ]
-        cells += [
-            f"{found[key]:,.4g}" if key in found else ""
-            for key in ("fit_cpu_seconds", "milliseconds_per_question")
-        ]
-        lines.append(f"| {name} | {' | '.join(cells)} |")
-    return [*lines, ""]
-
-
 def main() -> None:
     parser = arguments(__doc__ or "", rounds=1, threads=2)
     parser.add_argument("--data", type=Path, default=DATA, help="folder of the file (%(default)s)")

@@ -38,6 +38,17 @@ def test_scores_and_their_spread_are_shown():
     assert "## Training" not in page
 
 
+def test_answers_of_a_rule_have_no_times():
+    scores = {"f1_english": 0.4321, "exact_match_english": 0.25, "f1_french": 0.4}
+    fitted = {**scores, "fit_cpu_seconds": 1234.5, "milliseconds_per_question": 45.6, "f1_std": 0.01}
+    settings = {"train": 3000, "train_articles": 150, "test": 800, "test_articles": 40}
+    results = {"a rule": scores, "a model": {**fitted, "f1_by_seed": [0.43, 0.44]}}
+    page = report.page({"answering": record(results, **settings)})
+    assert "PIAF: 3000 questions about 150 articles to train on, 800 about 40 others to judge by." in page
+    assert "| a rule | 0.432 | 0.250 | 0.400 |  |  |" in page
+    assert "| a model | 0.432 ± 0.010 | 0.250 | 0.400 | 1,234 | 45.6 |" in page
+
+
 def test_aims_are_judged_honestly():
     assert "| French topics, frozen encoder, macro-F1 | >= 0.82 | 0.834 |  | yes |" in report.page(
         topics(0.834)
