@@ -196,6 +196,5 @@ def sample_for(estimator: Any) -> Sample:
         if fits(estimator):
             return make()
     raise TypeError(
-        f"{type(estimator).__name__} is neither a classifier nor a transformer, nor does it answer questions; pass a "
-        f"sample=Sample(...) of its kind."
+        f"{type(estimator).__name__} is neither a classifier nor a transformer; pass a sample=Sample(...) of its kind."
     )
