@@ -39,7 +39,7 @@ class Reading:
 
     def margins(self) -> npt.NDArray[np.float64]:
         """Return by how much the best span of each document outscores no answer."""
-        return (self.best[0][self.window] - self.no_answer).astype(np.float64)
+        return self.best[0][self.window].astype(np.float64) - self.no_answer
 
     def best_text(self, d: int) -> str:
         """Return the text of the best span, whatever no answer scores; empty where there is none."""
@@ -76,13 +76,16 @@ class Reading:
             if threshold is not None and waiting and score - null <= threshold:
                 listed.append(nothing)
                 waiting = False
-            if len(listed) >= n_best:
-                break
-            text = self.contexts[d][begin:end]
-            listed.append({"text": text, "start": begin, "end": end, "score": score, "no_answer_score": null})
-        if (waiting and len(listed) < n_best) or not listed:
+            if len(listed) < n_best:
+                text = self.contexts[d][begin:end]
+                listed.append(
+                    {"text": text, "start": begin, "end": end, "score": score, "no_answer_score": null}
+                )
+            if len(listed) == n_best:  # before another span is asked for, which costs a sort
+                return listed
+        if waiting or not listed:
             listed.append(nothing)
-        return listed[:n_best]
+        return listed
 
 
 def reading(

@@ -94,6 +94,8 @@ class SpanTransformer(TrainedTransformer):
         threshold = self.no_answer_threshold
         if threshold == "auto":
             threshold = None if all(answers) else 0.0
+        elif threshold is not None:
+            threshold = float(threshold)  # it is written into the config, as JSON
         return AnswerTargets(y, answers, np.full((len(answers), 2), -1, dtype=np.int64), threshold)
 
     def _head_config(self, targets: AnswerTargets) -> dict[str, Any]:
@@ -156,6 +158,11 @@ class SpanTransformer(TrainedTransformer):
         self.no_answer_threshold_ = (
             getattr(config, "no_answer_threshold", None) if threshold == "auto" else threshold
         )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        return tags
 
     # -- reading contexts -------------------------------------------------------------------------------------------
 

@@ -176,9 +176,9 @@ def test_a_tokenizer_that_can_not_be_matched(monkeypatch) -> None:
 
 
 def test_a_model_of_another_task() -> None:
-    with pytest.raises(WrongTaskError, match="holds no trained spans head"):
+    with pytest.raises(WrongTaskError, match="holds no trained question answering head"):
         TransformerQuestionAnswerer.from_pretrained(BERT)
-    with pytest.raises(WrongTaskError, match="'marian' model, which has no spans head"):
+    with pytest.raises(WrongTaskError, match="'marian' model, which has no question answering head"):
         make(model=str(tiny_checkpoint("marian"))).fit(X, Y)
 
 
