@@ -1,6 +1,7 @@
 """Text as mail programs send it becomes comparable: blanks, apostrophes, accents, line ends."""
 
 import unicodedata
+from itertools import accumulate
 
 _REPLACEMENTS = (
     ("\u00a0", " "),  # no-break space, before ":" in French
@@ -77,12 +78,8 @@ def split_lines(text: str) -> list[str]:
 
 def line_spans(text: str) -> list[tuple[int, int]]:
     """Start and end offset of every raw line, without its line end."""
-    spans = []
-    start = 0
-    for line, whole in zip(text.splitlines(), text.splitlines(keepends=True), strict=True):
-        spans.append((start, start + len(line)))
-        start += len(whole)
-    return spans
+    starts = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
+    return [(start, start + len(line)) for line, start in zip(text.splitlines(), starts, strict=False)]
 
 
 def _has_long_run_of_marks(text: str) -> bool:

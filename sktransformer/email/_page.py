@@ -44,6 +44,8 @@ class Page:
         What :meth:`has_any` has answered.
     legal : dict
         The words of legal notices on the lines that were asked about.
+    closings : dict
+        Whether the lines that were asked about are closings.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -56,6 +58,7 @@ class Page:
     everything: str = ""
     found: dict[tuple[str, ...], bool] = field(default_factory=dict)
     legal: dict[int, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
+    closings: dict[int, bool] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)

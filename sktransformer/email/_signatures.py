@@ -12,8 +12,9 @@ _FIRST_WORDS = frozenset(phrase.split()[0] for phrase in _CLOSINGS | _THANKS)
 _CLOSING_START = re.compile(rf"(?:{alternatives(_CLOSINGS)})(?P<comma>\s*[,.!:\-–—]+)?(?:\s+|$)")
 _LONGEST_CLOSING = 80
 
+_LETTERS = re.compile(r"[^\W_]+")
 _OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
-_PARTS = re.compile(r"\s*(?:[,;.!:+&]|\s-\s|\bet\b|\band\b|\bund\b|\by\b|\be\b|\ben\b)\s*")
+_PARTS = re.compile(r"[,;.!:+&]|\s-\s|\b(?:et|and|und|y|en?)\b")
 # Words with a capital, and what stands between them in names: "Jean-Marie de La Tour". Each word ends in a
 # blank, so that there is one way only to read a line, and no time is lost on others.
 _CAPITAL = "[A-ZÀ-ÖØ-Þ]"
@@ -53,6 +54,15 @@ _LONGEST_GREETING = 4  # words
 _LONGEST_SIGNATURE = 25
 _LONGEST_RULED_SIGNATURE = 8
 _LONGEST_SIGNATURE_LINE = 100
+
+
+def _lead(text: str) -> str:
+    """The letters that a text begins with, marks in front of them aside."""
+    found = _LETTERS.search(text)
+    return found[0] if found else ""
+
+
+_LEADS = frozenset(map(_lead, _CLOSINGS | _THANKS))  # what closings begin with, looked up before all else
 
 
 def label_footers(page: Page, start: int, stop: int) -> None:
@@ -147,7 +157,7 @@ def _signature_begin(page: Page, line: int, stop: int, courtesy: bool) -> tuple[
         return line, line + 1
     if low[0] in "_—–" and is_rule(low) and len(low) > 1:
         return (line, line + 1) if _looks_like_signature(page, line + 1, stop) else (None, 0)
-    if _is_closing(page.texts[line].strip(), low):
+    if _is_closing_line(page, line):
         return line, line + 1
     if low[0] in "-–—" and _is_dash_name(page, line, stop):
         return line, line + 1
@@ -156,9 +166,17 @@ def _signature_begin(page: Page, line: int, stop: int, courtesy: bool) -> tuple[
     return None, 0
 
 
+def _is_closing_line(page: Page, line: int) -> bool:
+    """Whether a line is a closing; found out once, since the lines above it ask too."""
+    found = page.closings.get(line)
+    if found is None:
+        found = page.closings[line] = _is_closing(page.texts[line].strip(), page.lows[line])
+    return found
+
+
 def _is_closing(text: str, low: str) -> bool:
     """Whether a line is nothing but a closing, perhaps with thanks or a name: "Cordialement, Jean Dupont"."""
-    if len(low) > _LONGEST_CLOSING:
+    if len(low) > _LONGEST_CLOSING or _lead(low) not in _LEADS:
         return False
     core = _OUTER_MARKS.sub("", low)
     if core in _CLOSINGS:
@@ -186,12 +204,12 @@ def _is_dash_name(page: Page, line: int, stop: int) -> bool:
 
 def _courtesy_formula(page: Page, line: int, stop: int) -> tuple[int | None, int]:
     """The long formula, "Veuillez agréer, ... salutations distinguées", on up to three lines."""
-    end = line + 1
-    while end < min(line + 3, stop) and page.kinds[end] == BODY and not page.gaps[end]:
-        if _is_closing(page.texts[end].strip(), page.lows[end]):
-            break
-        end += 1
     if _COURTESY_OPENING.match(page.lows[line]):
+        end, most = line + 1, min(line + 3, stop)
+        while end < most and page.kinds[end] == BODY and not page.gaps[end]:
+            if _is_closing_line(page, end):
+                break
+            end += 1
         for last in range(line, end):
             if _COURTESY.search(page.lows[last]):
                 return line, last + 1
