@@ -27,24 +27,23 @@ def label_banners(page: Page, start: int, stop: int) -> None:
     """Label warnings about outside mail in the first paragraphs."""
     paragraphs = 0
     banner = False
+    warns: bool | None = None  # whether the line holds the words of a warning, where the line above has asked
     for line in range(start, stop):
         if page.gaps[line]:
             paragraphs += 1
             banner = False
         if paragraphs > _BANNER_PARAGRAPHS:
             return
-        low = page.lows[line]
+        low, known, warns = page.lows[line], warns, None
         if page.kinds[line] != BODY:
             continue
         opens = bool(_BANNER_OPENING.match(low))
-        found = bool(_BANNER.search(low)) and (opens or banner or low[0] == "[" or _is_tip(low))
-        wraps = (
-            opens
-            and line + 1 < stop
-            and not page.gaps[line + 1]
-            and bool(_BANNER.search(page.lows[line + 1]))
-        )
-        if found or wraps:
+        found = False
+        if opens or banner or low[0] == "[" or _is_tip(low):
+            found = bool(_BANNER.search(low)) if known is None else known
+        if not found and opens and line + 1 < stop and not page.gaps[line + 1]:
+            found = warns = bool(_BANNER.search(page.lows[line + 1]))
+        if found:
             page.kinds[line] = DISCLAIMER
             banner = True
 

@@ -120,12 +120,15 @@ def make_page(
     gap = False
     for number, line in enumerate(lines):
         stripped = line.strip()
-        if unquote and stripped[:1] == ">":
-            line = _QUOTE_MARKS.sub("", line, count=1)
-            stripped = line.strip()
         if not stripped:
             gap = True
             continue
+        if unquote and stripped[0] == ">":
+            line = _QUOTE_MARKS.sub("", line, count=1)
+            stripped = line.strip()
+            if not stripped:
+                gap = True
+                continue
         if len(page.texts) == MOST_LINES:
             _add_rest(page, lines, number, gap)
             break
