@@ -22,8 +22,10 @@ class Markup(NamedTuple):
 
     lines: list[str]
     """The visible lines, blank ones included."""
-    spans: list[tuple[int, int]]
-    """Start and end of each line in the markup."""
+    starts: list[int]
+    """Where each line begins in the markup."""
+    ends: list[int]
+    """Where it ends."""
     presets: list[str]
     """What the markup says about each line: quoted, signature, or nothing."""
     cuts: list[int]
@@ -142,7 +144,7 @@ def parse_html(text: str) -> Markup:
     parser.close()
     parser.handle_data(unescape(visible[end:rest]), place=end)
     parser.finish(rest)
-    return Markup(parser.lines, parser.spans, parser.presets, sorted(parser.cuts), hidden)
+    return Markup(parser.lines, parser.starts, parser.ends, parser.presets, sorted(parser.cuts), hidden)
 
 
 def _even_out(text: str) -> str:
@@ -218,18 +220,26 @@ def _end_of_text(text: str, start: int) -> int:
 def _strip_tags(text: str, hidden: list[tuple[int, int]]) -> Markup:
     """Lines of a text with too many tags to parse: tags end a line or are blanks."""
     text = _TAG_OVER_LINES.sub(lambda found: found[0].replace("\r", " "), text)
-    lines, spans = [], []
+    lines: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
     start = 0
     # What stands between the tags that break lines, and those tags, by turns.
-    for number, piece in enumerate(_BREAKING_TAG.split(text)):
-        if not number % 2:
-            bare = _ANY_TAG.sub(_blank, piece) if "<" in piece else piece
-            line = bare.strip()
-            first = start + (len(bare) - len(bare.lstrip()) if line else 0)
-            lines.append(_BLANKS.sub(" ", unescape(line)).strip() if line else "")
-            spans.append((first, first + len(line)))
-        start += len(piece)
-    return Markup(lines, spans, [BODY] * len(lines), [], hidden)
+    parts = _BREAKING_TAG.split(text)
+    for piece, tag in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        bare = _ANY_TAG.sub(_blank, piece) if "<" in piece else piece
+        line = bare.strip()
+        if line:
+            first = start + len(bare) - len(bare.lstrip())
+            lines.append(" ".join(unescape(line).replace("\u200b", " ").split()))
+            starts.append(first)
+            ends.append(first + len(line))
+        elif lines and lines[-1]:  # blank lines in a row are one
+            lines.append("")
+            starts.append(start)
+            ends.append(start)
+        start += len(piece) + len(tag)
+    return Markup(lines, starts, ends, [BODY] * len(lines), [], hidden)
 
 
 class _LineParser(HTMLParser):
@@ -239,7 +249,8 @@ class _LineParser(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._text = text
         self.lines: list[str] = []
-        self.spans: list[tuple[int, int]] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
         self.presets: list[str] = []
         self.cuts: set[int] = set()
         self._pieces: list[str] = []
@@ -287,11 +298,22 @@ class _LineParser(HTMLParser):
         if not self._preformatted:
             self._add(_BLANKS.sub(" ", data), place)
             return
-        for number, line in enumerate(data.split("\r")):
-            if number:
-                place = self._text.find("\r", place) + 1 or place
-                self._break(place)
-            self._add(line.rstrip(), place)
+        first, *others = data.split("\r")
+        self._add(first.rstrip(), place)
+        if not others:
+            return
+        place = self._text.find("\r", place) + 1 or place
+        self._break(place)
+        for line in others[:-1]:
+            start, place = place, self._text.find("\r", place) + 1 or place
+            raw = self._text[start:place]
+            bare = raw.strip()
+            first_place = start + len(raw) - len(raw.lstrip()) if bare else place
+            self.lines.append(line.rstrip())
+            self.starts.append(first_place)
+            self.ends.append(first_place + len(bare))
+            self.presets.append(self._wrapper[2])
+        self._add(others[-1].rstrip(), place)
 
     def finish(self, place: int) -> None:
         """End the last line."""
@@ -328,7 +350,8 @@ class _LineParser(HTMLParser):
         while end > start and self._text[end - 1].isspace():
             end -= 1
         self.lines.append(text)
-        self.spans.append((start, end))
+        self.starts.append(start)
+        self.ends.append(end)
         self.presets.append(self._wrapper[2])
 
     def _note_marks(self, attrs: list[tuple[str, str | None]], place: int) -> None:

@@ -11,7 +11,7 @@ BODY = ""
 # a line that is longer is prose or machine-made.
 LINE_CAP = 400
 # Lines beyond this many are not looked at one by one: they count as a single line.
-MOST_LINES = 20_000
+MOST_LINES = 12_000
 
 _SHORTEST_WRAPPED = 60
 _QUOTE_MARKS = re.compile(r"^\s*(?:>\s?)+")
