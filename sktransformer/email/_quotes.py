@@ -37,6 +37,11 @@ _ATTRIBUTION = re.compile(
 )
 # "Am 3. März 2025 um 10:12 schrieb X:"; only for lines that end in a colon, so that the first verb decides.
 _MIDDLE_ATTRIBUTION = re.compile(rf"{_DATED_OPENING}.*?\b(?:{alternatives(_MIDDLE_VERBS)})\b")
+# "X <x@y.fr> a écrit le 3 mars 2025 à 10:12 :"; without an address only believed above a quote.
+_WROTE_ON = re.compile(
+    rf"[^:]{{1,120}}?(?P<address>@[^\s<>@:]{{1,60}}[>)\]]*)? +(?:{alternatives(_END_VERBS)}),? "
+    rf"+(?:(?:{alternatives(collect('openers'))}) +)?(?:le +)?{_DATE}.{{0,60}}:$"
+)
 # What such lines end with: looked at before any pattern.
 _LAST_LETTERS = tuple({verb[-1] for verb in _END_VERBS} | set(":-–—"))
 _ENDING = re.compile(rf"(?:\b(?:{alternatives(_END_VERBS)}) ?:?[ \-–—]*|:)$")
@@ -144,7 +149,11 @@ def _is_attribution(joined: str, quoted_below: bool, named: bool) -> bool:
         return False
     found = _ATTRIBUTION.match(joined)
     if not found and not (colon and _MIDDLE_ATTRIBUTION.match(joined)):
-        looks_like_one = _DATED_ADDRESS.match(joined) or (quoted_below and _DATE_FIRST.match(joined))
+        looks_like_one = (
+            _DATED_ADDRESS.match(joined)
+            or (colon and _wrote_on(joined, quoted_below))
+            or (quoted_below and _DATE_FIRST.match(joined))
+        )
         return bool(looks_like_one and _HAS_YEAR.search(joined) and _HAS_CLOCK.search(joined))
     # "Le 3 mars le plombier a écrit :" is prose: mail programs give an address, a time, or a year and a name.
     if quoted_below or "@" in joined:
@@ -153,6 +162,12 @@ def _is_attribution(joined: str, quoted_below: bool, named: bool) -> bool:
     if not colon or before in _PRONOUNS:
         return False
     return bool(_HAS_CLOCK.search(joined) or (_HAS_YEAR.search(joined) and (named or before == "you")))
+
+
+def _wrote_on(joined: str, quoted_below: bool) -> bool:
+    """Whether the date follows the verb; an address right before the verb tells it from prose."""
+    found = _WROTE_ON.match(joined)
+    return bool(found and (quoted_below or found["address"]))
 
 
 def _names_somebody(text: str) -> bool:
