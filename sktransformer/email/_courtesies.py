@@ -12,7 +12,8 @@ _LONGEST_COURTESY = 110
 _CAPITAL = "[A-ZÀ-ÖØ-Þ]"
 # "Jean Dupont", "M. Jean DUPONT", "Jean Dupont | Comptable"; or one name alone.
 _FULL_NAME = re.compile(
-    rf"(?:M|Mme|Mlle|Mr|Mrs|Ms|Dr)?\.? ?{_CAPITAL}[\w'.\-]+(?: (?:de |du |van |von )?{_CAPITAL}[\w'\-]+){{1,3}}\s*(?:[|,–—].*)?$"
+    rf"(?:M|Mme|Mlle|Mr|Mrs|Ms|Dr)?\.? ?{_CAPITAL}[\w'.\-]+"
+    rf"(?: (?:de |du |van |von )?{_CAPITAL}[\w'\-]+){{1,3}}\s*(?:[|,–—].*)?$"
 )
 _ONE_NAME = re.compile(rf"{_CAPITAL}[^\W\d_]+(?:-{_CAPITAL}[^\W\d_]+)?$")
 

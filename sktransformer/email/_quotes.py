@@ -69,6 +69,7 @@ _INNER_KEY = re.compile(rf"\s[*_]?({alternatives(word for word in _ROLES if len(
 # lines the last list may have.
 _WRAPPED = ("from", "to", "cc")
 _LONGEST_WRAP = 40
+_LONGEST_NAME = 5  # words
 
 _SEPARATOR = re.compile(
     rf"[-_=*—]{{2,}}[\s>]*(?:{alternatives(collect('separators'))})\b.{{0,100}}$"
@@ -112,7 +113,11 @@ def _attributions(page: Page) -> Iterator[Cut]:
         return
     for last in range(page.looked_at):
         low = page.lows[last]
-        if not low.endswith(_LAST_LETTERS) or len(low) >= LINE_CAP or not _ENDING.search(low, max(0, len(low) - 40)):
+        if (
+            not low.endswith(_LAST_LETTERS)
+            or len(low) >= LINE_CAP
+            or not _ENDING.search(low, max(0, len(low) - 40))
+        ):
             continue
         if page.kinds[last] == QUOTE and not _continues_address(page, last):
             continue
@@ -139,8 +144,16 @@ def _attribution_start(page: Page, last: int) -> int | None:
         if len(joined) > LINE_CAP:
             break
         if _is_attribution(joined, quoted_below, named):
-            return first
+            return first - _is_wrapped_name(page, first)
     return last if quoted_below and _SENDER_WROTE.match(page.lows[last]) else None
+
+
+def _is_wrapped_name(page: Page, first: int) -> bool:
+    """Whether the name that belongs to the address at the start of a line stands alone on the line above."""
+    if first == 0 or page.lows[first][0] != "<" or page.gaps[first] or page.kinds[first - 1] != BODY:
+        return False
+    words = page.texts[first - 1][:LINE_CAP].split()
+    return len(words) <= _LONGEST_NAME and all(word[0].isupper() for word in words)
 
 
 def _is_attribution(joined: str, quoted_below: bool, named: bool) -> bool:

@@ -183,7 +183,8 @@ def _is_closing(text: str, low: str) -> bool:
     if core in _CLOSINGS:
         return True
     parts = [part for part in (piece.strip() for piece in PARTS.split(core)) if part]
-    if any(part in _CLOSINGS for part in parts) and all(part in _CLOSINGS or part in THANKS or _COURTESY_LINE.fullmatch(part) for part in parts
+    if any(part in _CLOSINGS for part in parts) and all(
+        part in _CLOSINGS or part in THANKS or _COURTESY_LINE.fullmatch(part) for part in parts
     ):
         return True
     found = _CLOSING_START.match(low)
