@@ -30,7 +30,7 @@ AIMS: tuple[Aim, ...] = (
     ("training", (*_FREE, _FEW), ">=", 5, f"Attention dropout 0 on both, against {_FEW}"),
     ("training", (*_STEPS, "skorch, padded to max_length"), ">=", 5, "Training against skorch, padded to max_length"),
     ("training", ("steps", "share_of_ceiling", "sktransformer"), ">=", 0.4, "Training, share of the matrix ceiling"),
-    ("training", ("memory_times_trainer",), "<=", 1, "Peak memory of a training process / HF Trainer's"),
+    ("training_outcome", ("memory_times_trainer",), "<=", 1, "Peak memory of a training process / HF Trainer's"),
     ("inference", ("classify", "times_faster", "HF pipeline, batch_size=32"), ">=", 3.5,
      "predict_proba against the HF pipeline, batch_size=32, unsorted"),
     ("inference", ("classify", "times_faster", "HF pipeline, one by one"), ">=", 1,

@@ -39,6 +39,11 @@ def training(record: Record) -> list[str]:
     for key, words in (("steps", "Dropout 0.1"), ("steps_without_attention_dropout", "Attention dropout 0")):
         if key in results:
             lines += [f"{words}:", "", *compared(results[key], "s a step", "seconds_per_step")]
+    return lines
+
+
+def training_outcome(record: Record) -> list[str]:
+    results, lines = record["results"], []
     if "accuracy" in results:
         found = results["accuracy"]
         lines += [
@@ -52,7 +57,7 @@ def training(record: Record) -> list[str]:
         ]  # fmt: skip
         lines += table(["", "accuracy by seed", "mean", "ours is faster, times"], rows)
     if "memory" in results:
-        lines += ["Peak memory of a training process:", ""]
+        lines += [f"Peak memory of a training process, {record['settings']['documents']} documents:", ""]
         rows = [
             [name, number(found["above_bytes"] / 1e6), number(found["peak_bytes"] / 1e6)]
             for name, found in results["memory"].items()
@@ -244,6 +249,7 @@ def tuning(record: Record) -> list[str]:
 
 SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "training": ("Training", training),
+    "training_outcome": ("What training leaves: accuracy, memory", training_outcome),
     "inference": ("Inference", inference),
     "persistence": ("Import, files, memory", persistence),
     "french_topics": ("French topics", french_topics),
