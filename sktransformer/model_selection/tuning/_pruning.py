@@ -15,7 +15,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from sklearn.pipeline import Pipeline
 
-from .._engine.errors import optional_import
+from ..._engine.errors import optional_import
 
 Scorer = Callable[
     [Any, Any], float

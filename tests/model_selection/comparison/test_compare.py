@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import sktransformer.model_selection as room
 from sktransformer import compare_models, tfidf_svm
 from sktransformer.model_selection._inputs import named_estimators, named_scorers
-from sktransformer.model_selection._runs import Watched, seeded_clone
+from sktransformer.model_selection.comparison._runs import Watched, seeded_clone
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(60, 3))

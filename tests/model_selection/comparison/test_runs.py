@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sktransformer import TransformerClassifier, compare_models, tfidf_svm
-from sktransformer.model_selection._runs import pickled_megabytes
+from sktransformer.model_selection.comparison._runs import pickled_megabytes
 from sktransformer.testing import tiny_checkpoint
 
 X = np.random.default_rng(0).normal(size=(60, 3))

@@ -21,9 +21,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from .._engine.compat import take_rows
-from .._engine.errors import TruncationWarning
-from ._inputs import Scorer
+from ..._engine.compat import take_rows
+from ..._engine.errors import TruncationWarning
+from .._inputs import Scorer
 
 RESPONSES = (
     "predict",

@@ -17,7 +17,7 @@ from optuna.exceptions import OptunaError, TrialPruned
 from sklearn import config_context
 from sklearn.base import clone
 
-from .._engine.compat import rows_of_params, safe_split
+from ..._engine.compat import rows_of_params, safe_split
 from ._pruning import Steps, Watch
 from ._spaces import Space
 

@@ -13,11 +13,10 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.parallel import Parallel, delayed
 from tqdm.auto import tqdm
 
-from .._engine.compat import sample_weights
-from .._engine.errors import warn_user
-from .._engine.validation import check_choice, check_number
-from ._folds import Folds, draw_folds
-from ._inputs import (
+from ..._engine.compat import sample_weights
+from ..._engine.errors import warn_user
+from ..._engine.validation import check_choice, check_number
+from .._inputs import (
     as_column,
     as_documents,
     as_targets,
@@ -26,10 +25,11 @@ from ._inputs import (
     named_estimators,
     named_scorers,
 )
-from ._leaks import duplicate_groups, merge_groups, refuse_leak
-from ._result import COSTS, ComparisonResult
+from .._leaks import duplicate_groups, merge_groups, refuse_leak
+from ._folds import Folds, draw_folds
 from ._runs import Data, Outcome, fit_routes, run
 from ._store import Store, fingerprint
+from .result import COSTS, ComparisonResult
 
 Key = tuple[str, int, int]
 

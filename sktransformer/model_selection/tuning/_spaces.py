@@ -17,7 +17,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial
 
-from .._engine.errors import did_you_mean
+from ..._engine.errors import did_you_mean
 from ._default_spaces import default_space
 
 FORMS = (

@@ -13,9 +13,9 @@ from optuna.trial import TrialState
 from scipy.stats import rankdata
 from sklearn.exceptions import FitFailedWarning
 
-from .._engine.errors import warn_user
-from ._search_trials import ERROR, FOLDS
+from ..._engine.errors import warn_user
 from ._spaces import Space
+from ._trials import ERROR, FOLDS
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 

@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 
 from sktransformer import OptunaSearch, tfidf_svm
 
-from .optuna_helpers import Counting, X, Y
+from .helpers import Counting, X, Y
 
 C = {"C": (1e-3, 10.0, "log")}
 GRID = [0.01, 1.0, 100.0]

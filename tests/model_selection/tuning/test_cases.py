@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sktransformer import OptunaSearch
 
-from .optuna_helpers import Counting, X, Y
+from .helpers import Counting, X, Y
 
 
 @pytest.fixture(autouse=True)

@@ -16,8 +16,8 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 
-from ._inputs import is_estimator
-from ._leaks import rows_of
+from .._inputs import is_estimator
+from .._leaks import rows_of
 from ._runs import Outcome
 
 FORMAT = 1

@@ -15,10 +15,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from sktransformer import EmailCleaner, OptunaSearch, TransformerClassifier, TransformerEmbedder, tfidf_svm
-from sktransformer.model_selection._default_spaces import default_space
-from sktransformer.model_selection._spaces import as_space
+from sktransformer.model_selection.tuning._default_spaces import default_space
+from sktransformer.model_selection.tuning._spaces import as_space
 
-from .optuna_helpers import Counting, X, Y
+from .helpers import Counting, X, Y
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import indexable
 
-from .._engine.compat import (
+from ..._engine.compat import (
     SearchCV,
     best_index,
     check_refit_name,
@@ -25,14 +25,14 @@ from .._engine.compat import (
     scorer_attribute,
     search_scorers,
 )
-from .._engine.errors import optional_import, say_once
-from .._engine.validation import check_flag, check_number
-from ._inputs import as_documents
+from ..._engine.errors import optional_import, say_once
+from ..._engine.validation import check_flag, check_number
+from .._inputs import as_documents
 
 if TYPE_CHECKING:  # optuna takes a second to load, and only a fit needs it
     from optuna.study import Study
 
-    from ._search_trials import Objective
+    from ._trials import Objective
 
 
 class OptunaSearch(SearchCV):
@@ -279,9 +279,9 @@ class OptunaSearch(SearchCV):
     def _objective(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Objective, dict[str, Any]]:
         """Settle all that the trials share."""
         from ._pruning import Steps, epochs_a_fold
-        from ._search_trials import Objective
         from ._spaces import as_space, check_names
         from ._studies import probe
+        from ._trials import Objective
 
         space = as_space(self.space, self.estimator)
         drawn, distributions = probe(space)
@@ -339,7 +339,7 @@ class OptunaSearch(SearchCV):
     # -- after them -------------------------------------------------------------------------------------------------
 
     def _results(self, study: Study, objective: Objective) -> dict[str, Any]:
-        from ._search_results import cv_results, require_a_complete_trial, warn_of_failures
+        from ._results import cv_results, require_a_complete_trial, warn_of_failures
 
         require_a_complete_trial(study, objective.first_error, self.timeout)
         error_score = math.nan if self.error_score == "raise" else float(self.error_score)
