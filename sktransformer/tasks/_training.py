@@ -26,6 +26,7 @@ from .._engine.errors import say_once
 from .._engine.text.batches import Collator
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import TextEncoder
+from .._engine.training.callbacks import Introduction
 from .._engine.training.data import TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
@@ -121,7 +122,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
             chosen = targets.take(training)
             of_rows = self._row_weights(chosen, None if weights is None else weights[training])
             data = TrainingData(encoded, chosen.targets, normalized_weights(of_rows, len(training)))
-            result = self._run(checkpoint, self._objective(targets), data, seed, score)
+            result = self._run(checkpoint, self._objective(targets), data, seed, score, candidate)
             self._check_outcome(candidate, documents, targets)
         self._record(X, documents, checkpoint, encoder, targets, result)
         return self
@@ -195,6 +196,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
         data: TrainingData,
         seed: int,
         score: Callable[[], float] | None,
+        candidate: Self,
     ) -> TrainingResult:
         device = resolve_device(self.device)
         checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
@@ -209,7 +211,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
                 collator,
                 self._settings(collator, seed),
                 score=score,
-                callbacks=_named(self.callbacks),
+                callbacks=[("introduction", Introduction(candidate)), *_named(self.callbacks)],
             )
         finally:  # a later warm start may freeze something else
             for parameter in trainable:
@@ -228,14 +230,10 @@ class TrainedTransformer(TransformerEstimator, ABC):
     def _candidate(
         self, checkpoint: Checkpoint, encoder: TextEncoder, documents: Documents, targets: Any
     ) -> Self:
-        """Return a fitted estimator that shares the weights in training, for scorers and checks to ask."""
+        """Return a fitted estimator that shares the weights in training: scorers, checks and callbacks ask it."""
         candidate = type(self)(**self.get_params(deep=False))
         candidate._record_targets(targets)
         candidate._record_checkpoint(checkpoint, encoder, documents)
-        for _, callback in _named(self.callbacks):
-            # skorch hands callbacks a net, which knows tensors; one that predicts on texts needs the estimator
-            if hasattr(callback, "on_estimator") and not isinstance(callback, type):
-                callback.on_estimator(candidate)
         return candidate
 
     def _scoring(
