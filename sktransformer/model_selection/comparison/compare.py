@@ -82,7 +82,7 @@ def compare_models(
         Runs at a time, as in joblib. The scores are the same; times are those of a busy machine.
     store : str, path or None, default=None
         A file to which every finished run is added at once. The same call with the same file goes on where it
-        stopped; failed runs are tried again.
+        stopped; failed runs are tried again. Several processes may write to one file.
     duplicates : {"raise", "group", "allow"}, default="raise"
         What to do when copies of a document (case and blanks aside) lie on both sides of a fold: refuse, keep copies
         in one fold as if they were a group, or go on with a warning.
@@ -103,6 +103,8 @@ def compare_models(
         run failed.
     FileNotFoundError
         When the folder of `store` is not there.
+    TimeoutError
+        When another process kept `store` locked.
 
     See Also
     --------
