@@ -53,6 +53,10 @@ def _seeds(cls: type[BaseEstimator]) -> list[Any]:
     return [cls(_member(), n_seeds=2, on_collapse="keep", random_state=0)]
 
 
+def _searches(cls: type[BaseEstimator]) -> list[Any]:
+    return [cls(_member(), {"logisticregression__C": [0.1, 1.0]}, n_trials=2, cv=2, random_state=0)]
+
+
 def _votes(cls: type[BaseEstimator]) -> list[Any]:
     # one of the two is left out, so that a clone of both stays below a millisecond
     return [cls([("first", _member()), ("second", "drop")], cv=2)]
@@ -61,6 +65,7 @@ def _votes(cls: type[BaseEstimator]) -> list[Any]:
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "EmailCleaner": _cleaners,
     "LanguageRouter": _routers,
+    "OptunaSearch": _searches,
     "RejectOption": _rejections,
     "SeedEnsemble": _seeds,
     "TransformerClassifier": _classifiers,
