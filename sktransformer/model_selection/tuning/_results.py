@@ -133,10 +133,13 @@ def require_a_complete_trial(study: Study, first_error: Exception | None, timeou
         reasons.append("The pruner ended trials before any had a score; take a milder one, or pruner=None.")
     if not failed and not pruned:
         reasons.append(f"timeout={timeout} s was over before a trial ended; raise it.")
-    raise ValueError(
+    error = ValueError(
         f"the search found no score: 0 complete, {failed} failed, {pruned} pruned trials in study "
         f"{study.study_name!r}, which is kept in `study_`. {' '.join(reasons)}"
-    ) from first_error
+    )
+    if first_error is not None:
+        error.add_note("Rows that the failure names are counted within the training or test part of a fold.")
+    raise error from first_error
 
 
 def _stored_error(study: Study) -> str:
