@@ -29,6 +29,27 @@ def check_class_sizes(cv: Any, y: Any) -> None:
         )
 
 
+def check_splits(splits: Sequence[Any], n_rows: int) -> None:
+    """Raise ValueError for folds that no trial could be scored on."""
+    if not splits:
+        raise ValueError("cv gives no fold; pass an int, a splitter or at least one pair (train, test).")
+    for fold, split in enumerate(splits):
+        for name, part in zip(("training", "test"), split, strict=True):
+            rows = np.asarray(part)
+            if rows.dtype == bool:
+                if rows.shape != (n_rows,):
+                    raise ValueError(
+                        f"The {name} part of fold {fold} is a mask of {len(rows)}, not {n_rows}, rows."
+                    )
+                rows = np.flatnonzero(rows)
+            if not rows.size:
+                raise ValueError(f"The {name} part of fold {fold} is empty; lower the number of folds.")
+            if rows.dtype.kind not in "iu" or rows.min() < -n_rows or rows.max() >= n_rows:
+                raise ValueError(
+                    f"The {name} part of fold {fold} must hold positions from 0 to {n_rows - 1}, got {rows[:5]!r}."
+                )
+
+
 def warn_of_copies(X: Any, splits: Sequence[Any]) -> None:
     """Warn of copies of a document on both sides of a fold: a search would prefer what learns by heart."""
     leak = find_leak(duplicate_groups(X), splits)

@@ -71,6 +71,9 @@ def _score_table(
         for column, record in enumerate(records):
             scores = record.get(part)
             table[row, column] = error_score if scores is None else scores.get(name, np.nan)
+    table[~np.isfinite(table)] = (
+        np.nan
+    )  # nothing is better than infinite, or worse, and nothing can be averaged with it
     return table
 
 

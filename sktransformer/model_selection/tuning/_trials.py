@@ -87,10 +87,10 @@ class Objective:
             if failure is not None:
                 self._failed(trial, failure)
             mean = float(np.mean([self._value(done) for done in folds]))
-            if math.isnan(mean):  # whatever the other folds score
+            if not math.isfinite(mean):  # whatever the other folds score
                 if failure is None:
-                    trial.set_user_attr(ERROR, f"the score of fold {number} is NaN")
-                return mean
+                    trial.set_user_attr(ERROR, f"the score of fold {number} is {_shown(mean)}")
+                return math.nan
             self._report(trial, self.steps.after_fold(number), mean, last=number + 1 == len(self.splits))
         return mean
 
@@ -148,7 +148,7 @@ class Objective:
 
         def report(epoch: int, value: float) -> None:
             step = self.steps.after_epoch(number, epoch)
-            if step is not None and not math.isnan(value):
+            if step is not None and math.isfinite(value):
                 self._report(trial, step, float(np.mean([*earlier, value])), last=False)
 
         return Watch(estimator, score, X_test, same_metric, report)
@@ -181,6 +181,10 @@ class Objective:
             if self.first_error is None:
                 self.first_error = error
         trial.set_user_attr(ERROR, f"{type(error).__name__}: {error}"[:_TEXT])
+
+
+def _shown(score: float) -> str:
+    return "NaN" if math.isnan(score) else f"{score}, which is no number to compare"
 
 
 def _number(name: Any, value: Any) -> float:

@@ -19,6 +19,7 @@ from ..._engine.compat import (
     SearchCV,
     best_index,
     check_refit_name,
+    n_rows,
     routed_fit_params,
     scorer_attribute,
     search_scorers,
@@ -275,7 +276,7 @@ class OptunaSearch(SearchCV):
 
     def _objective(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Objective, dict[str, Any]]:
         """Settle all that the trials share."""
-        from ._folds import check_class_sizes, warn_of_copies
+        from ._folds import check_class_sizes, check_splits, warn_of_copies
         from ._pruning import Steps, epochs_a_fold
         from ._spaces import as_space, check_names
         from ._studies import probe
@@ -289,6 +290,7 @@ class OptunaSearch(SearchCV):
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
         check_class_sizes(cv, y)
         splits = list(cv.split(X, y, **split_params))
+        check_splits(splits, n_rows(X))
         warn_of_copies(X, splits)
         objective = Objective(
             estimator=clone(self.estimator),
