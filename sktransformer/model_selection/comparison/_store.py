@@ -50,6 +50,8 @@ class Store:
         When the folder is not there.
     TimeoutError
         When another process held the lock all the time.
+    OSError
+        When the file can't be written.
 
     Notes
     -----
@@ -69,6 +71,8 @@ class Store:
         self.outcomes: dict[tuple[str, int, int], Outcome] = {}
         if self.path.is_dir():
             raise ValueError(f"store={str(path)!r} is a folder; pass the path of a file.")
+        if self.path.exists() and not self.path.is_file():
+            raise ValueError(f"store={str(path)!r} is a device or a pipe; pass the path of a file.")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"store={str(path)!r}: the folder {self.path.parent} does not exist; make it."
@@ -79,18 +83,27 @@ class Store:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         """Keep other processes away from the file; it is theirs again within milliseconds."""
-        lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=LOCK_WAIT)
+        place = self.path.with_name(f".{self.path.name}.lock")
+        lock = FileLock(place, timeout=LOCK_WAIT)
         try:
+            place.touch()  # a folder that can't be written to is told at once: the lock would wait for it
             lock.acquire()
+        except PermissionError as error:
+            raise PermissionError(self._unwritable(error)) from error
         except Timeout as error:
             raise TimeoutError(
                 f"store={str(self.path)!r} was locked by another process for {LOCK_WAIT} s; wait until it is done, "
                 f"stop it, or pass another path."
             ) from error
+        except OSError as error:
+            raise OSError(self._unwritable(error)) from error
         try:
             yield
         finally:
             lock.release()
+
+    def _unwritable(self, error: OSError) -> str:
+        return f"store={str(self.path)!r} can't be written: {error}; pass another path."
 
     def _read(self) -> None:
         content = self.path.read_bytes() if self.path.exists() else b""

@@ -105,6 +105,8 @@ def compare_models(
         When the folder of `store` is not there.
     TimeoutError
         When another process kept `store` locked.
+    OSError
+        When `store` can't be written.
 
     See Also
     --------

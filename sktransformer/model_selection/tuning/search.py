@@ -380,7 +380,7 @@ class OptunaSearch(SearchCV):
         for name in [name for name in vars(self) if name.endswith("_") and name not in study]:
             if not name.startswith("_"):
                 delattr(self, name)
-        vars(self).update(learned)
+        self.__dict__.update(learned)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cv_results_")

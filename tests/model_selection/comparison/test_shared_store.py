@@ -119,6 +119,20 @@ def test_a_lock_that_is_held_for_too_long_is_an_error(tmp_path, monkeypatch):
         Store(tmp_path / "runs.jsonl", HEADER)
 
 
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="the system has no /proc, where nobody may write")
+def test_a_folder_that_cannot_be_written_to_is_told_at_once():
+    start = time.perf_counter()
+    with pytest.raises(OSError, match=r"store='/proc/runs\.jsonl' can't be written: .*; pass another path"):
+        Store("/proc/runs.jsonl", HEADER)
+    assert time.perf_counter() - start < 5
+
+
+@pytest.mark.skipif(not Path(os.devnull).exists(), reason="the system has no such file")
+def test_a_device_is_no_store():
+    with pytest.raises(ValueError, match="is a device or a pipe; pass the path of a file"):
+        Store(os.devnull, HEADER)
+
+
 def test_a_failure_does_not_hide_the_result_of_another_process(tmp_path):
     ours, theirs = (Store(tmp_path / "runs.jsonl", HEADER) for _ in range(2))
     ours.append(Outcome("a", 0, 0, {"accuracy": 0.5}))
