@@ -70,7 +70,17 @@ class VersionMismatchWarning(UserWarning):
 
 
 class TruncationWarning(UserWarning):
-    """Documents were cut at ``max_length`` tokens: `n_cut` of `n_documents`."""
+    """Documents were cut at ``max_length`` tokens.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and the remedy.
+    n_cut : int, default=0
+        Documents that were cut, an attribute too.
+    n_documents : int, default=0
+        Out of how many, an attribute too; 0 where nobody counted.
+    """
 
     def __init__(self, message: str = "", n_cut: int = 0, n_documents: int = 0) -> None:
         super().__init__(message)

@@ -151,8 +151,8 @@ class OptunaSearch(SearchCV):
     Examples
     --------
     >>> from sktransformer import OptunaSearch, tfidf_svm
-    >>> mails = ["facture fausse", "erreur de facture", "colis perdu", "mon colis est en retard"] * 3
-    >>> labels = ["facturation", "facturation", "livraison", "livraison"] * 3
+    >>> mails = [f"{mail} {i}" for i in range(6) for mail in ("ma facture est fausse", "mon colis est perdu")]
+    >>> labels = ["facturation", "livraison"] * 6
     >>> search = OptunaSearch(tfidf_svm(), {"svm__C": (0.01, 10.0, "log")}, n_trials=3, cv=3, random_state=0)
     >>> search.fit(mails, labels).predict(["où est mon colis ?"])
     array(['livraison'], dtype='<U11')

@@ -20,7 +20,8 @@ from sktransformer.testing import tiny_checkpoint
 
 from .helpers import Counting, X, Y, shifted
 
-MAILS = ["où est ma facture ?", "le colis est en retard", "la facture est fausse", "colis perdu"] * 4
+TEXTS = ("où est ma facture ?", "le colis est en retard", "la facture est fausse", "colis perdu")
+MAILS = [f"{text} {i}" for i in range(4) for text in TEXTS]
 LABELS = ["facture", "colis"] * 8
 STEP = "transformerclassifier__"
 
