@@ -54,8 +54,13 @@ class Objective:
     _context: Context = field(default_factory=copy_context)
     _lock: Any = field(default_factory=threading.Lock)
 
+    def run_in_this_context(self) -> Objective:
+        """Let trials take over the context of the caller, in which warnings are said once."""
+        self._context = copy_context()
+        return self
+
     def __call__(self, trial: Any) -> float:
-        """Run the trial; a thread of optuna's takes over the context of the fit, in which warnings are said once."""
+        """Run the trial; a thread of optuna's takes over the context of the fit."""
         return self._context.copy().run(self._configured, trial)
 
     def _configured(self, trial: Any) -> float:

@@ -236,7 +236,9 @@ class OptunaSearch(SearchCV):
         X, y = indexable(as_documents(X), None if y is None else as_targets(y))
         with ExitStack() as stack:
             stack.enter_context(verbosity(self.verbose))
-            objective, fit_params = self._objective(X, y, params)
+            objective, fit_params = self._objective(
+                X, y, params
+            )  # which warns of folds, apart from what trials say
             stack.enter_context(say_once())
             stack.enter_context(storage_errors(self.storage))
             storage = open_storage(self.storage)
@@ -244,7 +246,7 @@ class OptunaSearch(SearchCV):
             study = self._open(storage, objective)
             self.study_, self.study_name_ = study, study.study_name  # reachable, however the search ends
             n_jobs = effective_n_jobs(self.n_jobs)  # type: ignore[arg-type]  # the stubs do not know None
-            study.optimize(objective, n_trials=self.n_trials, timeout=self.timeout, n_jobs=n_jobs)
+            study.optimize(objective.run_in_this_context(), self.n_trials, self.timeout, n_jobs)
             results = self._results(study, objective)
         learned = self._learned(objective, results)
         if self.refit:
