@@ -20,6 +20,8 @@ from .._engine.training.data import normalized_weights
 Floats = npt.NDArray[np.floating[Any]]
 MAX_LISTED = 10
 MAX_BINS = 10
+# Standard deviations whose square float32 holds; no row of any weight lies that far off.
+FARTHEST = 1e12
 # Predictions that differ by less than this share of the targets' standard deviation are one number.
 FLAT = 1e-3
 
@@ -34,7 +36,8 @@ class Units:
     def standardised(self, values: Floats) -> torch.Tensor:
         """Return targets (n, K), as float32: what the model is trained on."""
         shifted = (values.astype(np.float64) - self.mean) / self.scale
-        return torch.from_numpy(shifted.astype(np.float32))
+        # infinity times a weight of zero would be no number
+        return torch.from_numpy(np.clip(shifted, -FARTHEST, FARTHEST).astype(np.float32))
 
     def restored(self, outputs: npt.NDArray[np.float32]) -> Floats:
         """Return what the model gives (n, K) in the units of the targets."""
@@ -165,7 +168,7 @@ def units_of(values: Values, weights: npt.NDArray[np.float64] | None) -> Units:
     with np.errstate(over="ignore", invalid="ignore"):
         scaler = StandardScaler().fit(columns, sample_weight=relative)
     mean, scale = (found.astype(values.original.dtype) for found in (scaler.mean_, scaler.scale_))
-    if not (np.isfinite(mean).all() and np.isfinite(scale).all()):
+    if not np.isfinite(scaler.var_).all():  # such a scale would be 1, as a constant's
         raise ValueError(
             f"y can't be standardised: its values reach {np.abs(columns).max():g}, and their squares overflow; "
             f"divide y by a constant."
@@ -222,7 +225,7 @@ def units_of_config(config: Any, n_outputs: int, name: Any) -> Units:
     mean, scale = getattr(config, "target_mean", None), getattr(config, "target_scale", None)
     if mean is None and scale is None:
         return Units(np.zeros(n_outputs), np.ones(n_outputs))
-    if not (_numbers(mean, n_outputs) and _numbers(scale, n_outputs) and min(scale) > 0):  # type: ignore[type-var, arg-type]
+    if not (_numbers(mean, n_outputs) and _numbers(scale, n_outputs) and min(scale) > 0):  # type: ignore[arg-type]
         raise CheckpointCorruptError(
             f"{name}: target_mean and target_scale in config.json must each hold {n_outputs} finite number(s), the "
             f"scales above 0, got {mean} and {scale}; mend it."
