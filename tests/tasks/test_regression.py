@@ -111,12 +111,12 @@ def test_shapes_and_dtypes_come_back(quick: Maker, mails: list[str], prices: np.
 def test_units_do_not_matter(quick: Maker, mails: list[str], prices: np.ndarray) -> None:
     expected = quick(max_epochs=3).fit(mails, prices)
     z = (expected.predict(mails) - expected.target_mean_) / expected.target_scale_
-    assert np.ptp(z) > 1e-3
+    assert np.ptp(z) > 1e-4
     for factor, shift in ((1e-6, 0.0), (1e4, 3.0), (1.0, 1e6)):
         other = quick(max_epochs=3).fit(mails, prices * factor + shift)
         np.testing.assert_allclose(other.target_scale_, factor * expected.target_scale_, rtol=1e-9)
         again = (other.predict(mails) - other.target_mean_) / other.target_scale_
-        np.testing.assert_allclose(again, z, atol=1e-5)
+        np.testing.assert_allclose(again, z, atol=1e-6)
 
 
 @flat
@@ -131,6 +131,7 @@ def test_a_constant_target_is_predicted(quick: Maker, mails: list[str], prices: 
     assert np.isfinite(beside.predict(mails)).all()
 
 
+@flat
 @pytest.mark.parametrize(("loss", "torchs"), [
     ("squared_error", lambda z, y: F.mse_loss(z, y)),
     ("absolute_error", lambda z, y: F.l1_loss(z, y)),
@@ -238,17 +239,19 @@ def _windows_in_turn(fitted: TransformerRegressor, windows: Any) -> Any:
     return [(None, torch.cat([rows for _, rows in found])[order])]
 
 
-@flat
 @pytest.mark.parametrize("name", ["bert", "camembert"])
 def test_packed_is_padded(
-    quick: Maker, mails: list[str], prices: np.ndarray, padded: Callable[[], None], name: str
+    regressor: Maker, mails: list[str], prices: np.ndarray, padded: Callable[[], None], name: str
 ) -> None:
-    packed = quick(name, max_epochs=2).fit(mails, prices)
-    expected = packed.predict(mails)
+    cut = {"max_epochs": 6, "learning_rate": 1e-2}
+    packed = regressor(name, **cut).fit(mails, prices)
+    expected, scale = packed.predict(mails), packed.target_scale_[0]
+    assert np.ptp(expected) > 0.1 * scale
+    np.testing.assert_allclose(packed.set_params(token_budget=16).predict(mails), expected, atol=1e-5 * scale)
     padded()
-    np.testing.assert_allclose(packed.predict(mails), expected, rtol=1e-6)
-    other = quick(name, max_epochs=2, token_budget=32).fit(mails, prices)
-    np.testing.assert_allclose(other.predict(mails), expected, rtol=1e-5)
+    np.testing.assert_allclose(packed.predict(mails), expected, atol=1e-5 * scale)
+    other = regressor(name, **cut, token_budget=32).fit(mails, prices)
+    np.testing.assert_allclose(other.predict(mails), expected, atol=1e-3 * scale)
 
 
 def test_a_collapse_warns(regressor: Maker, mails: list[str], prices: np.ndarray) -> None:
