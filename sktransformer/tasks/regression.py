@@ -281,7 +281,7 @@ class TransformerRegressor(RegressorMixin, TrainedTransformer):
         Returns
         -------
         ndarray of shape (n,) or (n, K), as `y` was
-            float32 when `y` was (or float16), else float64. The model itself computes in float32.
+            In float32 when `y` was (or float16), else float64. The model itself computes in float32.
         """
         outputs = self._forward(X, read_logits, self._width, aggregation=self.aggregation)
         return self._units.restored(outputs).reshape(len(outputs), *self.target_shape_)
