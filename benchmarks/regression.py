@@ -1,7 +1,7 @@
 """Semantic similarity of French pairs (STS-B, translated): the cosine of a frozen encoder, and the pair fine-tuned.
 
-``../shared/data/stsb_fr`` holds 5,749 training and 1,500 development pairs with scores from 0 to 5. The development part
-is scored once a model; nothing is chosen on it.
+``../shared/data/stsb_fr`` holds 5,749 training and 1,500 development pairs with scores from 0 to 5. The development
+part is scored once a model; nothing is chosen on it.
 
     python -m benchmarks.regression [--quick]
 """
