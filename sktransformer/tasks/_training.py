@@ -112,10 +112,11 @@ class TrainedTransformer(TransformerEstimator, ABC):
         documents, targets, weights = self._validate(X, y, sample_weight)
         seed = draw_seed(self.random_state)
         with seeded(seed, resolve_device(self.device)), say_once():
+            training, held = self._split(targets, seed)
+            targets = self._prepare_targets(targets, training, weights)
             checkpoint = self._load(documents, targets)
             encoder = text_encoder(checkpoint)
             candidate = self._candidate(checkpoint, encoder, documents, targets)
-            training, held = self._split(targets, seed)
             examples = self._examples(encoder, documents, targets, candidate.max_length_, (training, held))
             score = self._scoring(candidate, documents.take(held), targets.original[held])
             chosen = targets.take(training)
@@ -375,6 +376,12 @@ class TrainedTransformer(TransformerEstimator, ABC):
     @abstractmethod
     def _default_scorer(self) -> Any:
         """Return the scorer of the held-out documents when `scoring` is None."""
+
+    def _prepare_targets(
+        self, targets: Any, training: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None
+    ) -> Any:
+        """Return the targets with what is learned from those of the rows to train on, before anything is loaded."""
+        return targets
 
     def _row_weights(
         self, targets: Any, weights: npt.NDArray[np.float64] | None

@@ -15,7 +15,7 @@ from ..baselines import TextJoiner
 from .checkpoints import tiny_checkpoint
 
 
-def _classifiers(cls: type[BaseEstimator]) -> list[Any]:
+def _fine_tuned(cls: type[BaseEstimator]) -> list[Any]:
     # One model that reads packed rows and one that reads padded ones; six steps are enough to move every weight.
     return [
         cls(str(tiny_checkpoint(name)), max_epochs=2, batch_size=8, learning_rate=5e-3, random_state=0)
@@ -68,8 +68,9 @@ INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "OptunaSearch": _searches,
     "RejectOption": _rejections,
     "SeedEnsemble": _seeds,
-    "TransformerClassifier": _classifiers,
+    "TransformerClassifier": _fine_tuned,
     "TransformerEmbedder": _embedders,
+    "TransformerRegressor": _fine_tuned,
     "WeightedSoftVote": _votes,
 }
 
