@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .tasks.answering import TransformerQuestionAnswerer
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
+    from .tasks.regression import TransformerRegressor
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -44,6 +45,7 @@ _ROOMS = {
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "TransformerQuestionAnswerer": "tasks.answering",
+    "TransformerRegressor": "tasks.regression",
     "WeightedSoftVote": "ensemble",
     "answer_exact_match_score": "tasks.answer_scores",
     "answer_f1_score": "tasks.answer_scores",
@@ -76,6 +78,7 @@ __all__ = [
     "TransformerClassifier",
     "TransformerEmbedder",
     "TransformerQuestionAnswerer",
+    "TransformerRegressor",
     "WeightedSoftVote",
     "__version__",
     "answer_exact_match_score",

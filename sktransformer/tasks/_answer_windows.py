@@ -77,6 +77,8 @@ def warn_of_cuts(n_cut: int, n_documents: int, cut: Cut) -> None:
             f"{n_cut} of {n_documents} questions do not fit into {cut.max_length} tokens beside their contexts and "
             f"were cut; raise max_length, or shorten the questions.",
             TruncationWarning,
+            n_cut=int(n_cut),
+            n_documents=n_documents,
         )
 
 

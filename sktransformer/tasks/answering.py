@@ -74,7 +74,7 @@ class TransformerQuestionAnswerer(SpanTransformer):
     warm_start : bool, default=False
         Whether a second `fit` goes on from the first.
     callbacks : list of skorch callbacks or None, default=None
-        Notified during training, after the estimator's own.
+        Notified during training, after the estimator's own; `net.estimator_` predicts with the weights of the moment.
     token_budget : int or "auto", default="auto"
         Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it,
         but for the draws of dropout.
