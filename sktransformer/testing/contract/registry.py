@@ -66,8 +66,8 @@ def regresses(subject: Subject) -> bool:
 
 
 def learns_targets(subject: Subject) -> bool:
-    """Need: a classifier or a regressor."""
-    return subject.classifies or subject.regresses
+    """Need: a classifier, a regressor or an answerer of questions."""
+    return subject.classifies or subject.regresses or subject.answers
 
 
 def transforms(subject: Subject) -> bool:

@@ -130,6 +130,11 @@ def is_regressor_by_looks(estimator: Any) -> bool:
     return bool(is_regressor(estimator)) or isinstance(estimator, RegressorMixin)
 
 
+def answers_by_looks(estimator: Any) -> bool:
+    """Whether it answers questions."""
+    return hasattr(estimator, "exact_match")
+
+
 def classification_sample() -> Sample:
     """Three classes, six documents each, interleaved."""
     X = [text for row in zip(INVOICE, DELIVERY, BREAKDOWN, strict=True) for text in row]
@@ -168,8 +173,10 @@ def read_margins(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
     last = (
         fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     )  # a pipeline's other steps change nothing here
-    spans = last.predict_spans(X)
-    margins = [[span["score"] - span["no_answer_score"]] for span in spans]
+    margins = []
+    for spans in last.predict_spans(X, n_best=2):  # one of the two may be that there is no answer
+        best = next((span for span in spans if span["text"]), spans[0])
+        margins.append(best["score"] - best["no_answer_score"])
     return np.asarray(margins, dtype=np.float32).reshape(-1, 1)
 
 
@@ -190,7 +197,7 @@ def _pairs(X: list[str]) -> list[tuple[str, str]]:
 # The first line whose condition holds gives the sample.
 KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (lambda estimator: type(estimator).__name__ == "EmailCleaner", cleaning_sample),
-    (lambda estimator: hasattr(estimator, "exact_match"), answering_sample),
+    (answers_by_looks, answering_sample),
     (is_classifier_by_looks, classification_sample),
     (is_regressor_by_looks, regression_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ._require import require_close
-from .samples import Sample, is_classifier_by_looks, is_regressor_by_looks, sample_for
+from .samples import Sample, answers_by_looks, is_classifier_by_looks, is_regressor_by_looks, sample_for
 
 _DEFAULT: Any = object()
 
@@ -41,6 +41,11 @@ class Subject:
     def regresses(self) -> bool:
         """Whether it is a regressor."""
         return is_regressor_by_looks(self.estimator)
+
+    @property
+    def answers(self) -> bool:
+        """Whether it answers questions."""
+        return answers_by_looks(self.estimator)
 
     @property
     def transforms(self) -> bool:

@@ -78,6 +78,8 @@ def warm_start_goes_on(subject: Subject) -> None:
         "a second fit with warm_start=True did nothing",
     )
     require_equal(fitted.history_["epoch"].tolist(), list(range(1, 2 * epochs + 1)), "epochs in history_")
+    if subject.answers:  # one head fits all answers
+        return
     with require_raises(ValueError, "warm_start"):
         y = list(subject.sample.y or [])
         subject.refit(
