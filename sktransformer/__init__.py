@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .model_selection import ComparisonDisplay, ComparisonResult, OptunaSearch, compare_models
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
+    from .tasks.retrieval import SemanticSearch
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -39,6 +40,7 @@ _ROOMS = {
     "RejectOption": "ensemble",
     "RiskCoverageDisplay": "ensemble",
     "SeedEnsemble": "ensemble",
+    "SemanticSearch": "tasks.retrieval",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "WeightedSoftVote": "ensemble",
@@ -67,6 +69,7 @@ __all__ = [
     "RejectOption",
     "RiskCoverageDisplay",
     "SeedEnsemble",
+    "SemanticSearch",
     "TransformerClassifier",
     "TransformerEmbedder",
     "WeightedSoftVote",

@@ -53,6 +53,14 @@ def _seeds(cls: type[BaseEstimator]) -> list[Any]:
     return [cls(_member(), n_seeds=2, on_collapse="keep", random_state=0)]
 
 
+def _searches(cls: type[BaseEstimator]) -> list[Any]:
+    from ..tasks.embedding import TransformerEmbedder  # torch, which the other instances need not
+
+    # one that has all the parts, one that has no vectors
+    embedder = TransformerEmbedder(str(tiny_checkpoint("bert")))
+    return [cls(embedder, mode="hybrid", index="approximate"), cls(mode="sparse")]
+
+
 def _votes(cls: type[BaseEstimator]) -> list[Any]:
     # one of the two is left out, so that a clone of both stays below a millisecond
     return [cls([("first", _member()), ("second", "drop")], cv=2)]
@@ -63,6 +71,7 @@ INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "LanguageRouter": _routers,
     "RejectOption": _rejections,
     "SeedEnsemble": _seeds,
+    "SemanticSearch": _searches,
     "TransformerClassifier": _classifiers,
     "TransformerEmbedder": _embedders,
     "WeightedSoftVote": _votes,
