@@ -48,7 +48,7 @@ COUNTERS: dict[str, dict[str, Any]] = {
 K1 = (0.6, 1.2, 2.0)
 FUSIONS = {
     "ranks": {"rrf_constant": (0, 5, 60), "fusion_weights": ((1, 1), (2, 1), (1, 2))},
-    "scores": {"rrf_constant": (60,), "fusion_weights": ((1, 1), (3, 2), (2, 1), (3, 1))},
+    "scores": {"rrf_constant": (60,), "fusion_weights": ((2, 1), (1, 1), (1, 2), (1, 3))},
 }
 
 # -- PIAF --------------------------------------------------------------------------------------------------------------
@@ -188,13 +188,13 @@ def piaf(asked: Questions, cache: Path | None) -> dict[str, Any]:
             "BM25, k1 1.2, words without accents"
         ],
         "dense: frozen multilingual-e5-small with its prompts": dense,
-        "hybrid as it comes: scores, weights 2:1": default["scores, weights 2:1"],
+        "hybrid as it comes: scores, weights 1:2": default["scores, weights 1:2"],
     }
     for fusion in FUSIONS:
         best = preferred(tuned, fusion)
         chosen[f"hybrid as chosen: {best}"] = tuned[best]
     parts = [found["recall_1"] for name, found in chosen.items() if not name.startswith("hybrid")]
-    gain = chosen["hybrid as it comes: scores, weights 2:1"]["recall_1"] - max(parts)
+    gain = chosen["hybrid as it comes: scores, weights 1:2"]["recall_1"] - max(parts)
     say(f"  hybrid as it comes against the best of its parts: {100 * gain:+.1f} points")
     return {"chosen": chosen, "points_gained": 100 * gain, "sparse": by_words, "hybrid": default,
             "hybrid_over_chosen_sparse": tuned, "encoding": took}  # fmt: skip

@@ -45,10 +45,11 @@ class SemanticSearch(BaseSearch):
     b : float, default=0.75
         Of BM25: how much of a document's length is made up for, from 0 to 1.
     fusion : {"scores", "ranks"}, default="scores"
-        How "hybrid" puts two rankings together: a weighted mean of scores [4]_, each brought to the range from 0 to 1
-        among a query's candidates, or reciprocal rank fusion [3]_, which looks at ranks alone.
+        How "hybrid" puts two rankings together: a weighted mean of scores [4]_, cosines brought to the range from 0
+        to 1 among a query's candidates and scores of words as a share of what the query could reach; or reciprocal
+        rank fusion [3]_, which looks at ranks alone.
     fusion_weights : tuple of (float, float) or None, default=None
-        Weights of the dense and the sparse ranking; None is (2, 1) for scores and (1, 1) for ranks.
+        Weights of the dense and the sparse ranking; None is (1, 2) for scores and (1, 1) for ranks.
     rrf_constant : float, default=60
         Constant of reciprocal rank fusion: how little the first ranks stand out; at least 0.
     n_candidates : int, default=100
@@ -109,7 +110,7 @@ class SemanticSearch(BaseSearch):
     -----
     Scores: the cosine of the vectors, of TF-IDF too; the sum of the weights of the query's words for BM25; the mean
     score or the sum of reciprocal ranks for "hybrid"; what the reranker says, where there is one. Distances are one
-    minus a cosine or mean score, one minus the share of the largest score that the query could have (BM25, ranks), one
+    minus a cosine or mean score, one minus the share of the largest score that the query could reach (BM25, ranks), one
     minus the probability of a reranker, or its score with the sign changed.
 
     An exact search holds tiles of scores, never those of all documents, within scikit-learn's ``working_memory``. An

@@ -96,7 +96,21 @@ def test_scores_at_are_those_of_the_search() -> None:
     scores, rows = words.search(queries, 4)
     np.testing.assert_array_equal(words.scores_at(queries, rows), scores)
     assert rows[:, 0].tolist() == [3, 2]
-    assert (scores[:, 0] < words.largest(queries)).all()
+
+
+def test_shares_are_of_what_the_query_could_reach() -> None:
+    words = WordIndex(CountVectorizer(), weighting="bm25", k1=1.2, b=0.75).fit(["chat noir", "chien noir"])
+    queries = words.read(["chat", "chat loup", "loup"])
+    scores, _ = words.search(queries, 1)
+    rare, rarest = math.log(1 + 1.5 / 1.5), math.log(1 + 2.5 / 0.5)
+    expected = [
+        1 / (1 + 1.2),
+        rare / (rare + rarest) / (1 + 1.2),
+        0,
+    ]  # of "chat" once, in a document of mean length
+    np.testing.assert_allclose(words.shares(queries, scores)[:, 0], expected, rtol=1e-6)
+    cosines = WordIndex(CountVectorizer(), weighting="tfidf", k1=1.2, b=0.75).fit(["chat noir", "chien noir"])
+    assert cosines.shares(queries, scores) is scores
 
 
 # -- fusion --------------------------------------------------------------------------------------------------------
@@ -113,17 +127,17 @@ def test_scores_are_averaged_over_their_range() -> None:
     pool = pooled((np.array([[2, 0]]), np.array([[0, -1]])))
     assert sorted(pool[0].tolist()) == [-1, -1, 0, 2]
     cosines = np.where(pool == 2, 0.9, 0.7).astype(np.float32)
-    shared = np.where(pool == 0, 4.0, 1.0).astype(np.float32)
-    scores, rows = score_fusion(cosines, shared, pool, (3, 1), 2)
+    shares = np.where(pool == 0, 0.5, 0.1).astype(np.float32)
+    scores, rows = score_fusion(cosines, shares, pool, (3, 1), 2)
     assert rows.tolist() == [[2, 0]]
-    np.testing.assert_allclose(scores, [[0.75 + 0.25 / 4, 0.25]], rtol=1e-6)
+    np.testing.assert_allclose(scores, [[0.75 + 0.25 * 0.1, 0.25 * 0.5]], rtol=1e-6)
 
 
 def test_scores_that_are_all_alike() -> None:
     pool = np.array([[0, 1]])
-    scores, rows = score_fusion(np.ones((1, 2), np.float32), np.zeros((1, 2), np.float32), pool, (2, 1), 2)
+    scores, rows = score_fusion(np.ones((1, 2), np.float32), np.zeros((1, 2), np.float32), pool, (1, 2), 2)
     assert rows.tolist() == [[0, 1]]  # in their order
-    np.testing.assert_allclose(scores, 2 / 3)
+    np.testing.assert_allclose(scores, 1 / 3, rtol=1e-6)
 
 
 # -- roles ---------------------------------------------------------------------------------------------------------

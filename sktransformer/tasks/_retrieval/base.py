@@ -25,7 +25,7 @@ from .words import WEIGHTINGS, WordIndex, default_vectorizer
 MODES = ("dense", "sparse", "hybrid")
 INDEXES = ("exact", "approximate")
 FUSIONS = {  # with their weights, dense and sparse; those of scores are chosen in benchmarks/retrieval.py
-    "scores": (2.0, 1.0),
+    "scores": (1.0, 2.0),
     "ranks": (1.0, 1.0),
 }
 FORMAT = 1
@@ -192,9 +192,7 @@ class BaseSearch(BaseEstimator):
         words = self.word_index_.read(queries)
         if self.mode == "sparse":
             scores, rows = self.word_index_.search(words, k)
-            largest = self.word_index_.largest(words)[:, None]
-            share = np.divide(scores, largest, out=np.zeros_like(scores), where=largest > 0)
-            return Ranking(scores, np.maximum(1 - share, 0), rows)
+            return Ranking(scores, np.maximum(1 - self.word_index_.shares(words, scores), 0), rows)
         return self._fused(self._query_vectors(queries), words, k)
 
     def _fused(self, vectors: Scores, words: Any, k: int) -> Ranking:
@@ -209,9 +207,9 @@ class BaseSearch(BaseEstimator):
             share = scores / np.float32(largest_fused(weights, self.rrf_constant))
             return Ranking(scores, np.maximum(1 - share, 0), rows)
         pool = pooled((near, alike))
-        cosines, shared = cosines_at(vectors, self.vectors_, pool), self.word_index_.scores_at(words, pool)
-        scores, rows = score_fusion(cosines, shared, pool, weights, k)
-        return Ranking(scores, 1 - scores, rows)
+        shares = self.word_index_.shares(words, self.word_index_.scores_at(words, pool))
+        scores, rows = score_fusion(cosines_at(vectors, self.vectors_, pool), shares, pool, weights, k)
+        return Ranking(scores, np.maximum(1 - scores, 0), rows)
 
     def _weights(self) -> tuple[float, float]:
         return FUSIONS[self.fusion] if self.fusion_weights is None else self.fusion_weights

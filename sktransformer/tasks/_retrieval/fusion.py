@@ -66,16 +66,17 @@ def pooled(rankings: Sequence[Rows]) -> Rows:
 
 
 def score_fusion(
-    cosines: Scores, shared: Scores, rows: Rows, weights: Sequence[float], k: int
+    cosines: Scores, shares: Scores, rows: Rows, weights: Sequence[float], k: int
 ) -> tuple[Scores, Rows]:
-    """Average the scores of the pooled documents, each kind brought to the range from 0 to 1 for each query.
+    """Average the scores of the pooled documents, both kinds in the range from 0 to 1.
 
-    A convex combination (Bruch, Gai and Ingber 2023, section 4). Cosines begin at the smallest one in the pool, since a
-    model uses but a part of their range; scores of words begin at 0, which is that of no word in common.
+    A convex combination (Bruch, Gai and Ingber 2023, section 4). Cosines are brought to that range among the query's
+    pool, since each model uses another part of theirs. Scores of words come as the share of what the query could reach: were
+    they divided by the best one in the pool, one common word would count as much as all words of the query.
 
     Parameters
     ----------
-    cosines, shared : ndarray of shape (n_queries, m)
+    cosines, shares : ndarray of shape (n_queries, m)
         Scores by vectors and by words.
     rows : ndarray of shape (n_queries, m), int64
         The documents, as `pooled` gives them; at least `k` in each row.
@@ -87,22 +88,16 @@ def score_fusion(
     Returns
     -------
     scores, rows : ndarray of shape (n_queries, k)
-        From 1 to 0, best first; of equals, the first ones.
+        Best first; of equals, the first ones.
     """
     there = rows >= 0
     lowest = np.where(there, cosines, np.inf).min(axis=1, keepdims=True)
-    near = _share(np.where(there, cosines - lowest, 0), 1.0)  # all alike: each is the nearest
-    alike = _share(np.where(there, shared, 0), 0.0)
-    fused = (weights[0] * near + weights[1] * alike) / sum(weights)
+    above = np.where(there, cosines - lowest, 0).astype(np.float64)
+    range_ = above.max(axis=1, keepdims=True)
+    near = np.ones(above.shape)  # all alike: each is the nearest
+    np.divide(above, range_, out=near, where=range_ > 0)
+    fused = (weights[0] * near + weights[1] * shares) / sum(weights)
     fused[~there] = -np.inf
     order = np.argsort(-fused, axis=1, kind="stable")[:, :k]
     scores = np.take_along_axis(fused, order, axis=1).astype(np.float32)
     return scores, np.take_along_axis(rows, order, axis=1)
-
-
-def _share(values: Scores, flat: float) -> npt.NDArray[np.float64]:
-    """Divide each row by its largest value; rows of zeros become `flat`."""
-    largest = values.max(axis=1, keepdims=True).astype(np.float64)
-    shares = np.full(values.shape, flat)
-    np.divide(values, largest, out=shares, where=largest > 0)
-    return shares

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,14 @@ TOKEN = r"(?u)\b\w\w+\b"
 def default_vectorizer() -> CountVectorizer:
     """Return a counter of words without case and accents."""
     return CountVectorizer(strip_accents="unicode", token_pattern=TOKEN)
+
+
+@dataclass(frozen=True)
+class Query:
+    """The words of queries as a sparse array (n_queries, n_words), and how many others each query has."""
+
+    words: Any
+    unknown: npt.NDArray[np.int64]
 
 
 class WordIndex:
@@ -65,43 +74,56 @@ class WordIndex:
         smaller._weigh()
         return smaller
 
-    def read(self, texts: list[str]) -> Any:
-        """Return the words of queries as a sparse array of shape (n_queries, n_words)."""
-        width = self.counts.shape[1]
+    def read(self, texts: list[str]) -> Query:
+        """Count the words of queries."""
         if not texts:  # vectorizers may refuse an empty list
-            return csr_array((0, width), dtype=np.float32)
+            return Query(csr_array((0, self.counts.shape[1]), dtype=np.float32), np.zeros(0, dtype=np.int64))
         counts = _checked(self.vectorizer.transform(texts), len(texts), self.weighting)
         if self.weighting == "tfidf":
             counts = csr_array(self.transformer.transform(counts))
         elif self.weighting == "none":
             counts = _unit_rows(counts)
-        return csr_array(counts.astype(np.float32))
+        return Query(csr_array(counts.astype(np.float32)), self._unknown(texts))
 
-    def search(self, queries: Any, k: int) -> tuple[Scores, Rows]:
+    def search(self, query: Query, k: int) -> tuple[Scores, Rows]:
         """Return scores and rows of the `k` best documents of each query."""
         n = self.counts.shape[0]
 
         def score(some: slice, documents: slice) -> Scores:
             columns = self.postings if documents == slice(0, n) else self.postings[:, documents]
-            product: Scores = (queries[some] @ columns).toarray()
+            product: Scores = (query.words[some] @ columns).toarray()
             return product
 
-        return top_k(queries.shape[0], n, k, score, whole=True)
+        return top_k(query.words.shape[0], n, k, score, whole=True)
 
-    def scores_at(self, queries: Any, rows: Rows) -> Scores:
+    def scores_at(self, query: Query, rows: Rows) -> Scores:
         """Return the scores of some documents of each query; whatever, where a row is negative."""
         scores = np.empty(rows.shape, dtype=np.float32)
         for some in blocks(len(rows), self.counts.shape[0] * scores.itemsize):
-            product = (queries[some] @ self.postings).toarray()
+            product = (query.words[some] @ self.postings).toarray()
             scores[some] = np.take_along_axis(product, np.maximum(rows[some], 0), axis=1)
         return scores
 
-    def largest(self, queries: Any) -> Scores:
-        """Return what a document would score in which each word of the query came without end; 1 for cosines."""
+    def shares(self, query: Query, scores: Scores) -> Scores:
+        """Return scores as shares of the largest that each query could reach; cosines are that already.
+
+        For BM25 it is that of a document in which each word came without end, words that no document has included.
+        """
         if self.weighting != "bm25":
-            return np.ones(queries.shape[0], dtype=np.float32)
-        largest: Scores = np.asarray(queries @ self.idf).ravel().astype(np.float32)
-        return largest
+            return scores
+        rarest = np.log1p((self.counts.shape[0] + 0.5) / 0.5)
+        largest = (np.asarray(query.words @ self.idf).ravel() + query.unknown * rarest).astype(np.float32)
+        shares = np.zeros_like(scores)
+        np.divide(scores, largest[:, None], out=shares, where=largest[:, None] > 0)
+        return shares
+
+    def _unknown(self, texts: list[str]) -> npt.NDArray[np.int64]:
+        """Count the words of each query that no document has, where the vectorizer lets its words be seen."""
+        known = getattr(self.vectorizer, "vocabulary_", None)
+        if known is None or not hasattr(self.vectorizer, "build_analyzer"):
+            return np.zeros(len(texts), dtype=np.int64)
+        analyze = self.vectorizer.build_analyzer()
+        return np.array([sum(word not in known for word in analyze(text)) for text in texts], dtype=np.int64)
 
     def _weigh(self) -> None:
         if self.weighting == "bm25":
