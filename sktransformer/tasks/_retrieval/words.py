@@ -141,8 +141,7 @@ def bm25_weights(counts: Any, *, k1: float, b: float) -> tuple[Any, npt.NDArray[
 
     A word that comes `tf` times in a document of `dl` words weighs ``idf * tf / (k1 * (1 - b + b * dl / avdl) + tf)``
     (Robertson and Zaragoza 2009, equations 3.11 and 3.15). The idf is ``log(1 + (N - df + 0.5) / (df + 0.5))``: their
-    equation 3.3 with a one added, so that words in more than half of the documents do not count against them. A word
-    that is in no document has none.
+    equation 3.3 with a one added, so that words in more than half of the documents do not count against them.
 
     Parameters
     ----------
@@ -162,7 +161,7 @@ def bm25_weights(counts: Any, *, k1: float, b: float) -> tuple[Any, npt.NDArray[
     """
     n_documents = counts.shape[0]
     frequency = np.bincount(counts.indices, minlength=counts.shape[1])
-    idf = np.where(frequency > 0, np.log1p((n_documents - frequency + 0.5) / (frequency + 0.5)), 0.0)
+    idf = np.log1p((n_documents - frequency + 0.5) / (frequency + 0.5))
     lengths = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
     mean = lengths.mean()
     relative = lengths / mean if mean > 0 else np.ones_like(lengths)
