@@ -124,7 +124,7 @@ class SemanticSearch(BaseSearch):
     .. [3] G. Cormack, C. Clarke and S. Buettcher, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank
        Learning Methods", SIGIR 2009, doi:10.1145/1571941.1572114.
     .. [4] S. Bruch, S. Gai and A. Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", ACM Transactions on
-       Information Systems 42(1), 2023, doi:10.1145/3596512, section 4.
+       Information Systems 42(1), 2023, doi:10.1145/3596512.
     .. [5] Y. Malkov and D. Yashunin, "Efficient and robust approximate nearest neighbor search using Hierarchical
        Navigable Small World graphs", IEEE TPAMI 42(4), 2020, doi:10.1109/TPAMI.2018.2889473.
     .. [6] L. Wang et al., "Multilingual E5 Text Embeddings: A Technical Report", 2024, section 2.

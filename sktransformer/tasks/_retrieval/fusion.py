@@ -15,7 +15,7 @@ def reciprocal_rank_fusion(
 ) -> tuple[Scores, Rows]:
     """Sum ``weight / (constant + rank)`` over the rankings that a document is in; ranks begin at 1.
 
-    Cormack, Clarke and Buettcher 2009, section 1.
+    Cormack, Clarke and Buettcher 2009, doi:10.1145/1571941.1572114.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def score_fusion(
 ) -> tuple[Scores, Rows]:
     """Average the scores of the pooled documents, both kinds in the range from 0 to 1.
 
-    A convex combination (Bruch, Gai and Ingber 2023, section 4). Cosines are brought to that range among the query's
-    pool, since each model uses another part of theirs. Scores of words come as the share of what the query could reach:
-    were they divided by the best one in the pool, one common word would count as much as all words of the query.
+    A convex combination (Bruch, Gai and Ingber 2023, doi:10.1145/3596512). Cosines are brought to that range among the
+    query's pool, since each model uses another part of theirs. Scores of words come as the share of what the query could
+    reach: were they divided by the best one in the pool, one common word would count as much as all words of the query.
 
     Parameters
     ----------

@@ -140,8 +140,9 @@ def bm25_weights(counts: Any, *, k1: float, b: float) -> tuple[Any, npt.NDArray[
     """Return the weight of each word in each document, and the inverse document frequency of each word.
 
     A word that comes `tf` times in a document of `dl` words weighs ``idf * tf / (k1 * (1 - b + b * dl / avdl) + tf)``
-    (Robertson and Zaragoza 2009, equations 3.11 and 3.15). The idf is ``log(1 + (N - df + 0.5) / (df + 0.5))``: their
-    equation 3.3 with a one added, so that words in more than half of the documents do not count against them.
+    (Robertson and Zaragoza 2009, section 3.4, without the constant factor that changes no order). The idf is
+    ``log(1 + (N - df + 0.5) / (df + 0.5))``: theirs with a one added, so that words in more than half of the documents
+    do not count against them.
 
     Parameters
     ----------

@@ -97,7 +97,7 @@ def read_distances(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
         X, fitted = fitted[:-1].transform(X), fitted[-1]
     # one that is not fitted says so itself
     distances, indices = fitted.kneighbors(X, getattr(fitted, "n_samples_fit_", 1))
-    rows = np.empty_like(distances)
+    rows: np.ndarray[Any, Any] = np.empty_like(distances)
     np.put_along_axis(rows, indices, distances, axis=1)
     return rows
 
