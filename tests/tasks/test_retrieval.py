@@ -149,14 +149,22 @@ def test_no_queries_give_an_empty_result() -> None:
 
 
 def test_other_columns_are_shown() -> None:
-    frame = pd.DataFrame(
-        {"n": range(5), "body": DOCUMENTS, "score": list("abcde"), "key": [f"k{i}" for i in range(5)]},
-        index=[3, 3, 1, 0, 9],
-    )
+    frame = pd.DataFrame({"n": range(5), "body": DOCUMENTS, "score": list("abcde")}, index=[3, 3, 1, 0, 9])
+    frame = frame.assign(key=[f"k{i}" for i in range(5)], document_score=1.5)
     for given in (frame, pl.from_pandas(frame)):
         search = SemanticSearch(mode="sparse", text_column="body", id_column="key").fit(given)
         hits = search.search(["colis", "lettre"], n_neighbors=1)
-        assert hits.columns.tolist() == ["query", "rank", "score", "document", "text", "n", "document_score"]
+        columns = [
+            "query",
+            "rank",
+            "score",
+            "document",
+            "text",
+            "n",
+            "document_score",
+            "document_document_score",
+        ]
+        assert hits.columns.tolist() == columns
         assert hits["document"].tolist() == ["k1", "k2"]
         assert hits["document_score"].tolist() == ["b", "c"]
         assert hits["text"].tolist() == DOCUMENTS[1:3]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from sklearn.frozen import FrozenEstimator
 from transformers import AutoModel, AutoTokenizer
 
 from sktransformer._engine.checkpoints.sources import resolve
@@ -63,6 +64,7 @@ def by_hand(model: str, texts: list[str]) -> np.ndarray:
     return torch.nn.functional.normalize(mean, dim=1).numpy()
 
 
+@pytest.mark.slow  # reads weights of half a gigabyte twice
 def test_m3_e5_gets_the_prompt_of_each_role() -> None:
     embedder = TransformerEmbedder(E5, precision="float32")
     search = SemanticSearch(embedder).fit(ANSWERS)
@@ -97,3 +99,15 @@ def test_a_query_longer_than_the_model_is_cut_with_one_warning() -> None:
     assert len(record) == 1
     assert record[0].filename == __file__
     assert len(hits) == 10
+
+
+def test_a_frozen_embedder_is_used_as_it_is() -> None:
+    embedder = TransformerEmbedder(tiny_checkpoint("bert")).fit(ANSWERS)
+    search = SemanticSearch(FrozenEstimator(embedder), prompts={"query": "la ", "document": None}).fit(
+        ANSWERS
+    )
+    assert search.embedder_.estimator is embedder
+    cosines = embedder.transform(["la facture"]) @ embedder.transform(ANSWERS).T
+    distances, indices = search.kneighbors(["facture"], 3)
+    np.testing.assert_allclose(1 - distances[0], np.sort(cosines[0])[::-1][:3], atol=1e-6)
+    np.testing.assert_allclose(cosines[0, indices[0]], 1 - distances[0], atol=1e-6)

@@ -188,7 +188,8 @@ def test_an_embedder_without_one_gets_texts_that_begin_with_it() -> None:
     embedder = Plain().fit([])
     for role in ("query", "document"):
         embed(embedder, ["a"], role, PROMPTS)
-    assert [text for _, text in embedder.seen_] == ["q: a", "a"]
+    embed(embedder, ["q: b"], "query", PROMPTS)
+    assert [text for _, text in embedder.seen_] == ["q: a", "a", "q: b"]
 
 
 def test_an_embedder_that_knows_roles_is_told_them() -> None:

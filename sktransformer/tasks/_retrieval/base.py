@@ -113,7 +113,7 @@ class BaseSearch(BaseEstimator):
         self.n_seen_ = self.n_samples_fit_ = n
 
     def _fit_vectors(self) -> None:
-        self.embedder_ = self._new_embedder().fit(self.documents_)
+        self.embedder_ = self._new_embedder().fit(self.documents_, None)  # FrozenEstimator asks for a y
         self.prompts_ = resolve_prompts(self.prompts, self.embedder_)
         self.vectors_ = self._embed(self.documents_, "document")
         if self.index == "approximate":
@@ -250,7 +250,9 @@ class BaseSearch(BaseEstimator):
         if self.columns_ is not None:
             taken = set(FIRST)
             for name in self.columns_:
-                shown[named(str(name), taken)] = self.columns_[name].iloc[rows].reset_index(drop=True)
+                shown_as = named(str(name), taken)
+                taken.add(shown_as)
+                shown[shown_as] = self.columns_[name].iloc[rows].reset_index(drop=True)
         return pd.DataFrame(shown)
 
     # -- a state that travels ------------------------------------------------------------------------------------------

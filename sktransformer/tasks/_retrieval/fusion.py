@@ -71,8 +71,8 @@ def score_fusion(
     """Average the scores of the pooled documents, both kinds in the range from 0 to 1.
 
     A convex combination (Bruch, Gai and Ingber 2023, doi:10.1145/3596512). Cosines are brought to that range among the
-    query's pool, since each model uses another part of theirs. Scores of words come as the share of what the query could
-    reach: were they divided by the best one in the pool, one common word would count as much as all words of the query.
+    query's pool, since each model uses another part of theirs. Scores of words come as the share of what the query
+    could reach: were they divided by the best one in the pool, one common word would count as much as all of them.
 
     Parameters
     ----------

@@ -93,7 +93,8 @@ def _transformed(last: Any, texts: Any, role: Role, prompts: Prompts | None) -> 
     prompt = prompts[role]
     if "prompt" in last.get_params(deep=False):
         return _borrowed(last, "prompt", prompt).transform(texts)
-    return last.transform([f"{prompt or ''}{text}" for text in texts])
+    prompt = prompt or ""
+    return last.transform([text if text.startswith(prompt) else prompt + text for text in texts])
 
 
 def _parts(embedder: Any) -> tuple[list[Any], Any]:
