@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import CountVectorizer
+
+from sktransformer.tasks._retrieval.approximate import ApproximateIndex
+from sktransformer.tasks._retrieval.neighbours import dense_neighbours
 
 from .common import (
     E5,
@@ -37,6 +41,7 @@ from .common import (
 DATA = ROOT.parent / "shared" / "data" / "piaf"  # beside the repository
 CHOSEN_BY = 1 / 3  # share of the articles
 TOP = 10
+EXPANSIONS = (32, 64, 128, 256)
 WORDS = {"strip_accents": "unicode"}
 COUNTERS: dict[str, dict[str, Any]] = {
     "words": {},
@@ -212,64 +217,61 @@ def clusters(n: int, width: int, n_clusters: int, spread: float) -> np.ndarray:
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
-def approximate(options: argparse.Namespace) -> dict[str, Any]:
-    """Recall and time of the graph by its expansion, many queries a call and one query a call."""
-    from sktransformer.tasks._retrieval.approximate import ApproximateIndex
-    from sktransformer.tasks._retrieval.neighbours import dense_neighbours
+class Asked:
+    """Queries of a corpus of vectors, exact and through a graph."""
 
-    n, width, n_queries = (5000, 64, 50) if options.quick else (100_000, 384, 200)
-    vectors = clusters(n + n_queries, width, n // 100, 1.0)
-    queries, vectors = vectors[n:], np.ascontiguousarray(vectors[:n])
-    graph = ApproximateIndex(width, connectivity=16, expansion_add=128)
-    watch = Stopwatch()
-    watch.start()
-    graph.add(np.arange(n), vectors, None)
-    built = watch.stop()
-    say(f"  built in {built.cpu:.0f} s")
-    expansions = (32, 64, 128, 256)
+    def __init__(self, quick: bool) -> None:
+        n, self.width, self.n_queries = (5000, 64, 50) if quick else (100_000, 384, 200)
+        vectors = clusters(n + self.n_queries, self.width, n // 100, 1.0)
+        self.queries, self.vectors = vectors[n:], np.ascontiguousarray(vectors[:n])
+        self.graph = ApproximateIndex(self.width, connectivity=16, expansion_add=128)
+        self.watch = Stopwatch()
+        self.watch.start()
+        self.graph.add(np.arange(n), self.vectors, None)
+        self.built = self.watch.stop()
+        say(f"  built in {self.built.cpu:.0f} s")
 
-    def ask(given: np.ndarray, expansion: int | None) -> np.ndarray:
-        near = None if expansion is None else graph
+    def neighbours(self, queries: np.ndarray, expansion: int | None) -> np.ndarray:
         return dense_neighbours(
-            given,
-            vectors,
-            TOP,
-            graph=near,
-            positions=np.arange(n),
-            expansion_search=expansion or 1,
-            n_jobs=None,
-        )[1]
+            queries, self.vectors, TOP, graph=None if expansion is None else self.graph,
+            positions=np.arange(len(self.vectors)), expansion_search=expansion or 1, n_jobs=None,
+        )[1]  # fmt: skip
 
-    def timed(expansion: int | None, one_by_one: bool) -> Any:
+    def timed(self, expansion: int | None, one_by_one: bool) -> Callable[[], Sample]:
         def run() -> Sample:
-            watch.start()
-            for given in queries[:, None] if one_by_one else [queries]:
-                ask(given, expansion)
-            return watch.stop()
+            self.watch.start()
+            for queries in self.queries[:, None] if one_by_one else [self.queries]:
+                self.neighbours(queries, expansion)
+            return self.watch.stop()
 
         return run
 
-    truth = ask(queries, None)
-    names = {None: "exact", **{size: f"expansion {size}" for size in expansions}}
-    recalls = {
-        names[size]: float(
-            np.mean([np.isin(a, b).mean() for a, b in zip(truth, ask(queries, size), strict=True)])
+
+def approximate(options: argparse.Namespace) -> dict[str, Any]:
+    """Recall and time of the graph by its expansion, many queries a call and one query a call."""
+    asked = Asked(options.quick)
+    names = {None: "exact", **{size: f"expansion {size}" for size in EXPANSIONS}}
+    truth = asked.neighbours(asked.queries, None)
+    recalls = {}
+    for size in EXPANSIONS:
+        found = asked.neighbours(asked.queries, size)
+        recalls[names[size]] = float(
+            np.mean([np.isin(a, b).mean() for a, b in zip(truth, found, strict=True)])
         )
-        for size in expansions
-    }
     say(f"  recall at {TOP}: {recalls}")
-    found: dict[str, Any] = {
-        "recall_10": recalls, "build_cpu_seconds": built.cpu, "graph_bytes": len(graph.__getstate__()["graph"]),
-        "vectors_bytes": vectors.nbytes, "documents": n, "width": width, "queries": n_queries,
-        "clusters": n // 100, "spread": 1.0,
+    n = len(asked.vectors)
+    results: dict[str, Any] = {
+        "recall_10": recalls, "build_cpu_seconds": asked.built.cpu, "vectors_bytes": asked.vectors.nbytes,
+        "graph_bytes": len(asked.graph.__getstate__()["graph"]), "documents": n, "width": asked.width,
+        "queries": asked.n_queries, "clusters": n // 100, "spread": 1.0,
     }  # fmt: skip
     for key, alone in (("together", False), ("one_by_one", True)):
-        samples = interleave({names[size]: timed(size, alone) for size in names}, options.rounds)
-        found[key] = {
-            "seconds_per_query": {name: seconds(took, n_queries) for name, took in samples.items()},
+        samples = interleave({names[size]: asked.timed(size, alone) for size in names}, options.rounds)
+        results[key] = {
+            "seconds_per_query": {name: seconds(took, asked.n_queries) for name, took in samples.items()},
             "times_faster": {name: ratio(samples["exact"], samples[name]) for name in recalls},
         }
-    return found
+    return results
 
 
 def main() -> None:

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.validation import check_number
 from ._retrieval.base import BaseSearch
-from ._retrieval.corpus import check_new, read_corpus, read_queries, rows_of
+from ._retrieval.corpus import check_new, read_corpus
 
 __all__ = ["SemanticSearch"]
 
@@ -69,7 +67,7 @@ class SemanticSearch(BaseSearch):
         Of the graph: neighbours of a vector.
     expansion_add : int, default=128
         Of the graph: candidates that are looked at for the neighbours of a new vector.
-    expansion_search : int, default=128
+    expansion_search : int, default=64
         Of the graph: candidates that are looked at for a query. More find more, and take longer.
     missing : {"error", "empty"}, default="error"
         What to do with None and NaN texts.
@@ -162,7 +160,7 @@ class SemanticSearch(BaseSearch):
         id_column: Any = None,
         connectivity: int = 16,
         expansion_add: int = 128,
-        expansion_search: int = 128,
+        expansion_search: int = 64,
         missing: str = "error",
         n_jobs: int | None = None,
     ) -> None:
@@ -385,13 +383,7 @@ class SemanticSearch(BaseSearch):
         """
         return self._shown(self._rows(ids), {})
 
-    def _asked(self, X: Any, n_neighbors: int | None) -> tuple[list[str], int]:
-        check_is_fitted(self)
-        self._check_ready()
-        k = self.n_neighbors if n_neighbors is None else n_neighbors
-        check_number("n_neighbors", k, low=1, integer=True)
-        return read_queries(X, text_column=self.text_column, missing=self.missing), int(k)
+    def _default_embedder(self) -> Any:
+        from .embedding import TransformerEmbedder  # torch, for those who want a Transformer's vectors
 
-    def _rows(self, ids: Any) -> npt.NDArray[np.int64]:
-        check_is_fitted(self)
-        return rows_of(ids, self.ids_, self.n_seen_ if self.ids_.dtype.kind == "i" else None)
+        return TransformerEmbedder()

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils.validation import check_is_fitted
 
 from ..._engine.errors import PersistenceError
 from ..._engine.validation import check_choice, check_number
 from .approximate import ApproximateIndex
-from .corpus import Corpus, named
+from .corpus import Corpus, named, read_queries, rows_of
 from .fusion import largest_fused, pooled, reciprocal_rank_fusion, score_fusion
 from .neighbours import cosines_at, dense_neighbours
 from .rerank import check_reranker, reranked
@@ -59,6 +60,7 @@ class BaseSearch(BaseEstimator):
     reranker: Any
     n_rerank: int
     n_neighbors: int
+    text_column: Any
     connectivity: int
     expansion_add: int
     expansion_search: int
@@ -102,6 +104,17 @@ class BaseSearch(BaseEstimator):
         kept = {name: value for name, value in vars(self).items() if fitted or not name.endswith("_")}
         shadow.__dict__.update(kept)
         return shadow
+
+    def _asked(self, X: Any, n_neighbors: int | None) -> tuple[list[str], int]:
+        check_is_fitted(self)
+        self._check_ready()
+        k = self.n_neighbors if n_neighbors is None else n_neighbors
+        check_number("n_neighbors", k, low=1, integer=True)
+        return read_queries(X, text_column=self.text_column, missing=self.missing), int(k)
+
+    def _rows(self, ids: Any) -> npt.NDArray[np.int64]:
+        check_is_fitted(self)
+        return rows_of(ids, self.ids_, self.n_seen_ if self.ids_.dtype.kind == "i" else None)
 
     # -- what is learned -----------------------------------------------------------------------------------------------
 
@@ -162,15 +175,16 @@ class BaseSearch(BaseEstimator):
 
     def _new_embedder(self) -> Any:
         if self.embedder is None:
-            from ..embedding import TransformerEmbedder  # torch, for those who want vectors of a Transformer
-
-            return TransformerEmbedder()
+            return self._default_embedder()
         if isinstance(self.embedder, type) or not hasattr(self.embedder, "transform"):
             raise TypeError(
                 f"embedder must be a transformer of texts (fit, transform), got {self.embedder!r:.60}; "
                 f"a model's name goes into TransformerEmbedder(name)."
             )
         return clone(self.embedder)
+
+    def _default_embedder(self) -> Any:
+        raise NotImplementedError  # an estimator of another file, which this one may not import
 
     def _embed(self, texts: list[str], role: Role) -> npt.NDArray[np.float32]:
         return embed(self.embedder_, texts, role, self.prompts_)
