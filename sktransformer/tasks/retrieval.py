@@ -30,8 +30,8 @@ class SemanticSearch(BaseSearch):
         (``pip install "sktransformer-text[search]"``).
     prompts : "auto", dict or None, default="auto"
         What is put before a text for the embedder, by role: ``{"query": ..., "document": ...}``, each a str or None.
-        "auto" gives E5 models the two prompts they were trained with [6]_, and leaves any other embedder as it is; None
-        leaves all of them.
+        "auto" asks the embedder, gives E5 models the two prompts they were trained with [6]_ where it knows none, and
+        leaves any other as it is; None leaves all of them.
     vectorizer : transformer or None, default=None
         Texts to a sparse matrix of counts, for the words; None is a ``CountVectorizer`` of words without case and
         accents.
@@ -79,8 +79,8 @@ class SemanticSearch(BaseSearch):
     ----------
     embedder_ : transformer
         The fitted embedder.
-    prompts_ : dict or None
-        The prompts in use.
+    prompts_ : dict, "auto" or None
+        The prompts in use; "auto" where the embedder knows those of both roles itself.
     documents_ : list of str
         The texts, without prompts.
     ids_ : ndarray of shape (n_samples_fit_,)

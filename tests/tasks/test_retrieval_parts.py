@@ -167,8 +167,11 @@ class Plain(Lengths):
 
 
 class Roles(Lengths):
-    def transform(self, X: Any, role: str = "query") -> np.ndarray:
-        self.seen_ += [(role, text) for text in X]
+    def __init__(self, prompts: Any = None) -> None:
+        self.prompts = prompts
+
+    def transform(self, X: Any, role: str = "own") -> np.ndarray:
+        self.seen_ += [((role, self.prompts[role]) if self.prompts else role, text) for text in X]
         return np.ones((len(X), 2))
 
 
@@ -194,9 +197,19 @@ def test_an_embedder_without_one_gets_texts_that_begin_with_it() -> None:
 
 def test_an_embedder_that_knows_roles_is_told_them() -> None:
     embedder = Roles().fit([])
-    embed(embedder, ["a"], "query", None)
-    embed(FrozenEstimator(embedder), ["b"], "document", None)
-    assert embedder.seen_ == [("query", "a"), ("document", "b")]
+    assert resolve_prompts("auto", embedder) == "auto"
+    embed(embedder, ["a"], "query", "auto")
+    embed(FrozenEstimator(embedder), ["b"], "document", "auto")
+    embed(embedder, ["c"], "document", None)
+    assert embedder.seen_ == [("query", "a"), ("document", "b"), ("own", "c")]
+    assert embedder.prompts is None
+
+
+def test_an_embedder_that_knows_roles_gets_other_prompts_for_them() -> None:
+    embedder = Roles().fit([])
+    embed(embedder, ["a"], "query", PROMPTS)
+    assert embedder.seen_ == [(("query", "q: "), "a")]
+    assert embedder.prompts is None
 
 
 def test_the_prompt_goes_to_the_last_step_of_a_pipeline() -> None:

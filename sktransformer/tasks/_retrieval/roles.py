@@ -21,9 +21,12 @@ from sklearn.pipeline import Pipeline
 from ..._engine.text.documents import MAX_LISTED
 
 Role = Literal["query", "document"]
-Prompts = dict[str, str | None]
+Prompts = dict[str, str | None] | Literal["auto"] | None
 ROLES = ("query", "document")
-E5: Prompts = {"query": "query: ", "document": "passage: "}  # Wang et al. 2024, "Multilingual E5", section 2
+E5: dict[str, str | None] = {
+    "query": "query: ",
+    "document": "passage: ",
+}  # Wang et al. 2024, "Multilingual E5", section 2
 _IS_E5 = re.compile(r"(?<![a-z0-9])e5(?![a-z0-9])")
 
 
@@ -50,19 +53,21 @@ def check_prompts(prompts: Any) -> None:
             raise TypeError(f"prompts[{role!r}] must be None or str, got {type(prompt).__name__}.")
 
 
-def resolve_prompts(prompts: Any, embedder: Any) -> Prompts | None:
-    """Return the prompts of both roles; None where the embedder is left as it is."""
+def resolve_prompts(prompts: Any, embedder: Any) -> Prompts:
+    """Return the prompts of both roles; "auto" where the embedder knows its own; None where it is left as it is."""
     if isinstance(prompts, Mapping):
         return dict(prompts)
+    if prompts is None:
+        return None
     last = _parts(embedder)[1]
+    if _knows_roles(last):
+        return "auto"
     own = getattr(last, "prompt", None)
     unset = own is None or own in E5.values()
-    if prompts == "auto" and unset and not _knows_roles(last) and _is_e5(getattr(last, "model", None)):
-        return dict(E5)
-    return None
+    return dict(E5) if unset and _is_e5(getattr(last, "model", None)) else None
 
 
-def embed(embedder: Any, texts: list[str], role: Role, prompts: Prompts | None) -> npt.NDArray[np.float32]:
+def embed(embedder: Any, texts: list[str], role: Role, prompts: Prompts) -> npt.NDArray[np.float32]:
     """Return one unit vector a text; a vector of zeros stays one.
 
     Raises
@@ -84,13 +89,13 @@ def embed(embedder: Any, texts: list[str], role: Role, prompts: Prompts | None) 
     return _unit(np.asarray(vectors, dtype=np.float32), len(texts), role)
 
 
-def _transformed(last: Any, texts: Any, role: Role, prompts: Prompts | None) -> Any:
-    if _knows_roles(last):
-        told = last if prompts is None else _borrowed(last, "prompts", prompts)
-        return told.transform(texts, role=role)
+def _transformed(last: Any, texts: Any, role: Role, prompts: Prompts) -> Any:
     if prompts is None:
         return last.transform(texts)
-    prompt = prompts[role]
+    if _knows_roles(last):
+        told = last if prompts == "auto" else _borrowed(last, "prompts", prompts)
+        return told.transform(texts, role=role)
+    prompt = None if prompts == "auto" else prompts[role]
     if "prompt" in last.get_params(deep=False):
         return _borrowed(last, "prompt", prompt).transform(texts)
     prompt = prompt or ""
