@@ -89,7 +89,6 @@ def test_m3_minilm_gets_no_prompt(minilm: TransformerEmbedder) -> None:
     got = hits.pivot(index="query", columns="document", values="score").to_numpy()
     queries, answers = np.split(by_hand(MINILM, [*QUESTIONS[:2], *ANSWERS]), [2])
     np.testing.assert_allclose(got, queries @ answers.T, atol=1e-4)
-    assert search.prompts_ is None
 
 
 def test_a_query_longer_than_the_model_is_cut_with_one_warning() -> None:

@@ -175,6 +175,13 @@ class Roles(Lengths):
         return np.ones((len(X), 2))
 
 
+class Named(Lengths):
+    """An embedder that names its model and has one prompt."""
+
+    def __init__(self, model: str, prompt: str | None) -> None:
+        self.model, self.prompt = model, prompt
+
+
 PROMPTS: Any = {"query": "q: ", "document": None}
 
 
@@ -234,7 +241,7 @@ def test_the_prompt_goes_to_the_last_step_of_a_pipeline() -> None:
     ],
 )
 def test_e5_gets_its_prompts_and_no_other(model: str, prompt: str | None, expected: Any) -> None:
-    embedder = TransformerEmbedder(model, prompt=prompt)
+    embedder = Named(model, prompt)
     assert resolve_prompts("auto", embedder) == expected
     assert resolve_prompts("auto", make_pipeline("passthrough", embedder)) == expected
     assert resolve_prompts(None, embedder) is None
