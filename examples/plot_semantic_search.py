@@ -93,4 +93,4 @@ with tempfile.TemporaryDirectory() as folder:
     path = Path(folder, "search.joblib")
     joblib.dump(search, path)
     print(f"{path.stat().st_size / 1e6:.0f} MB")
-    print(joblib.load(path).search(["Where is my bill?"], n_neighbors=1)["text"].item())
+    print(joblib.load(path).search(["Can I get a copy of my invoice?"], n_neighbors=1)["text"].item())

@@ -325,7 +325,7 @@ def test_a_failed_addition_leaves_everything(bodies: list[str]) -> None:
 def test_without_usearch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "usearch.index", None)
     with pytest.raises(MissingExtraError, match=r'pip install "sktransformer-text\[search\]"'):
-        SemanticSearch(Letters(), index="approximate").fit(DOCUMENTS)
+        SemanticSearch(Faulty(), index="approximate").fit(DOCUMENTS)  # whose vectors would raise, later
 
 
 def test_without_a_fit_nothing_is_found() -> None:

@@ -13,6 +13,11 @@ from ..._engine.errors import PersistenceError, optional_import
 EXTRA = "search"
 
 
+def require_usearch() -> None:
+    """Raise MissingExtraError where usearch is missing: before documents are encoded, not afterwards."""
+    optional_import("usearch.index", EXTRA)
+
+
 class ApproximateIndex:
     """A hierarchical navigable small world graph over unit vectors, each under a number of its own.
 

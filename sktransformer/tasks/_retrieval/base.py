@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._engine.errors import PersistenceError
 from ..._engine.validation import check_choice, check_number
-from .approximate import ApproximateIndex
+from .approximate import ApproximateIndex, require_usearch
 from .corpus import Corpus, named, read_queries, rows_of
 from .fusion import largest_fused, pooled, reciprocal_rank_fusion, score_fusion
 from .neighbours import cosines_at, dense_neighbours
@@ -126,6 +126,8 @@ class BaseSearch(BaseEstimator):
         self.n_seen_ = self.n_samples_fit_ = n
 
     def _fit_vectors(self) -> None:
+        if self.index == "approximate":
+            require_usearch()
         self.embedder_ = self._new_embedder().fit(self.documents_, None)  # FrozenEstimator asks for a y
         self.prompts_ = resolve_prompts(self.prompts, self.embedder_)
         self.vectors_ = self._embed(self.documents_, "document")
