@@ -19,7 +19,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from sktransformer import TransformerClassifier, compare_models, tfidf_svm
-from sktransformer.model_selection._runs import pickled_megabytes
+from sktransformer.exceptions import TruncationWarning
+from sktransformer.model_selection.comparison._runs import pickled_megabytes
 from sktransformer.testing import tiny_checkpoint
 
 X = np.random.default_rng(0).normal(size=(60, 3))
@@ -174,3 +175,16 @@ def test_share_cut_is_counted_where_a_model_has_a_limit():
     assert share["cuts"] == 0.25
     assert share["reads all"] == 0.0
     assert np.isnan(share["no limit"])
+
+
+class Reader(DummyClassifier):
+    """Says in words of its own how much it cut."""
+
+    def predict(self, X):
+        warnings.warn(TruncationWarning("quelques textes coupés", n_cut=3, n_documents=len(X)), stacklevel=2)
+        warnings.warn(TruncationWarning("9 of 10 documents, by somebody who does not count"), stacklevel=2)
+        return super().predict(X)
+
+
+def test_share_cut_is_read_from_the_counts_of_a_warning_not_from_its_words():
+    assert compare_models([Reader()], X, Y, cv=2).frame["share_cut"].iloc[0] == 3 / 30

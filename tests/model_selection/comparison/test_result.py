@@ -10,7 +10,7 @@ from matplotlib import pyplot
 
 from sktransformer import ComparisonDisplay, ComparisonResult
 from sktransformer.exceptions import MissingExtraError
-from sktransformer.model_selection._verdict import amount, in_points, metric_name, number, p_text
+from sktransformer.model_selection.comparison._verdict import amount, in_points, metric_name, number, p_text
 
 BASE = np.array([[0.70, 0.72, 0.74], [0.71, 0.73, 0.75]])
 

@@ -26,7 +26,7 @@ from sklearn.svm import SVC
 
 from sktransformer import OptunaSearch, tfidf_svm
 
-from .optuna_helpers import Counting, X, Y
+from .helpers import Counting, X, Y
 
 C = {"C": (1e-3, 10.0, "log")}
 GRID = [0.01, 1.0, 100.0]
@@ -124,7 +124,9 @@ def test_a_search_is_an_estimator_in_cross_validation_and_a_pipeline():
 
 
 def test_frames_of_any_index_lists_and_generators_are_alike():
-    mails = ["facture fausse", "erreur de facture", "colis perdu", "mon colis est en retard"] * 3
+    mails = [
+        f"{mail} {i}" for i in range(3) for mail in ("facture fausse", "erreur de facture", "colis", "retard")
+    ]
     labels = ["facturation", "facturation", "livraison", "livraison"] * 3
     search = OptunaSearch(tfidf_svm(), {"svm__C": (0.01, 10.0, "log")}, n_trials=2, cv=3, random_state=0)
     index = np.random.default_rng(0).permutation(12)

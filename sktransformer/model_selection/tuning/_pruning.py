@@ -15,7 +15,7 @@ from typing import Any
 from optuna.distributions import BaseDistribution, CategoricalDistribution
 from sklearn.pipeline import Pipeline
 
-from .._engine.errors import optional_import
+from ..._engine.errors import optional_import
 
 Scorer = Callable[
     [Any, Any], float
@@ -119,14 +119,15 @@ class Watch:
             self._reporter.release()
             self._reporter = self._part = self._estimator = self._X = self._transformed = None
 
-    def _epoch(self, epoch: int, net: Any, candidate: Any) -> None:
+    def _epoch(self, epoch: int, net: Any) -> None:
         if epoch >= self._max_epochs:  # the whole fold reports in its place
             return
         row = net.history[-1]
         if self._own_score and "valid_score" in row:
             self._report(epoch, float(row["valid_score"]))
             return
-        scored = net if net is self._part else candidate
+        # the package's own estimators give their net one that reads texts
+        scored = net if net is self._part else getattr(net, "estimator_", None)
         if scored is None:
             return  # a net of somebody else's estimator, which can't be asked to predict; folds are still reported
         if hasattr(net, "module_"):

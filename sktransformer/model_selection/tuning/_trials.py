@@ -17,7 +17,7 @@ from optuna.exceptions import OptunaError, TrialPruned
 from sklearn import config_context
 from sklearn.base import clone
 
-from .._engine.compat import rows_of_params, safe_split
+from ..._engine.compat import rows_of_params, safe_split
 from ._pruning import Steps, Watch
 from ._spaces import Space
 
@@ -54,8 +54,13 @@ class Objective:
     _context: Context = field(default_factory=copy_context)
     _lock: Any = field(default_factory=threading.Lock)
 
+    def run_in_this_context(self) -> Objective:
+        """Let trials take over the context of the caller, in which warnings are said once."""
+        self._context = copy_context()
+        return self
+
     def __call__(self, trial: Any) -> float:
-        """Run the trial; a thread of optuna's takes over the context of the fit, in which warnings are said once."""
+        """Run the trial; a thread of optuna's takes over the context of the fit."""
         return self._context.copy().run(self._configured, trial)
 
     def _configured(self, trial: Any) -> float:
@@ -87,10 +92,10 @@ class Objective:
             if failure is not None:
                 self._failed(trial, failure)
             mean = float(np.mean([self._value(done) for done in folds]))
-            if math.isnan(mean):  # whatever the other folds score
+            if not math.isfinite(mean):  # whatever the other folds score
                 if failure is None:
-                    trial.set_user_attr(ERROR, f"the score of fold {number} is NaN")
-                return mean
+                    trial.set_user_attr(ERROR, f"the score of fold {number} is {_shown(mean)}")
+                return math.nan
             self._report(trial, self.steps.after_fold(number), mean, last=number + 1 == len(self.splits))
         return mean
 
@@ -148,7 +153,7 @@ class Objective:
 
         def report(epoch: int, value: float) -> None:
             step = self.steps.after_epoch(number, epoch)
-            if step is not None and not math.isnan(value):
+            if step is not None and math.isfinite(value):
                 self._report(trial, step, float(np.mean([*earlier, value])), last=False)
 
         return Watch(estimator, score, X_test, same_metric, report)
@@ -181,6 +186,10 @@ class Objective:
             if self.first_error is None:
                 self.first_error = error
         trial.set_user_attr(ERROR, f"{type(error).__name__}: {error}"[:_TEXT])
+
+
+def _shown(score: float) -> str:
+    return "NaN" if math.isnan(score) else f"{score}, which is no number to compare"
 
 
 def _number(name: Any, value: Any) -> float:

@@ -15,12 +15,13 @@ from skorch.callbacks import Callback
 
 from sktransformer import EmailCleaner, OptunaSearch, TransformerClassifier
 from sktransformer.exceptions import TruncationWarning
-from sktransformer.model_selection._pruning import Steps, epochs_a_fold, trained_part
+from sktransformer.model_selection.tuning._pruning import Steps, epochs_a_fold, trained_part
 from sktransformer.testing import tiny_checkpoint
 
-from .optuna_helpers import Counting, X, Y, shifted
+from .helpers import Counting, X, Y, shifted
 
-MAILS = ["où est ma facture ?", "le colis est en retard", "la facture est fausse", "colis perdu"] * 4
+TEXTS = ("où est ma facture ?", "le colis est en retard", "la facture est fausse", "colis perdu")
+MAILS = [f"{text} {i}" for i in range(4) for text in TEXTS]
 LABELS = ["facture", "colis"] * 8
 STEP = "transformerclassifier__"
 

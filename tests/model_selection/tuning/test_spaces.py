@@ -15,10 +15,10 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 from sktransformer import EmailCleaner, OptunaSearch, TransformerClassifier, TransformerEmbedder, tfidf_svm
-from sktransformer.model_selection._default_spaces import default_space
-from sktransformer.model_selection._spaces import as_space
+from sktransformer.model_selection.tuning._default_spaces import default_space
+from sktransformer.model_selection.tuning._spaces import as_space
 
-from .optuna_helpers import Counting, X, Y
+from .helpers import Counting, X, Y
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,10 @@ def test_bad_spaces_are_refused_before_a_fit(space, error, said, monkeypatch):
 def test_choices_of_any_kind_come_back_as_they_were(tmp_path):
     choices = [(1, 1), (1, 2)]
     space = {"tfidf__word__ngram_range": choices, "svm__class_weight": [None, {"a": 2.0}, "balanced"]}
-    mails, labels = ["facture un", "facture deux", "colis un", "colis deux"] * 2, ["a", "a", "b", "b"] * 2
+    mails = [
+        f"{word} {number}" for number in ("un", "deux", "trois", "quatre") for word in ("facture", "colis")
+    ]
+    labels = ["a", "b"] * 4
     url = f"sqlite:///{tmp_path}/s.db"
     search = OptunaSearch(tfidf_svm(), space, n_trials=5, cv=2, storage=url, study_name="r", random_state=0)
     rows = search.fit(mails, labels).cv_results_["params"]
@@ -193,7 +196,7 @@ import sys
 from sktransformer import OptunaSearch, tfidf_svm
 search = OptunaSearch(tfidf_svm(), n_trials=1, cv=2, random_state=0)
 assert "optuna" not in sys.modules
-search.fit(["un", "deux", "un", "deux"], ["a", "b", "a", "b"])
+search.fit(["un", "deux", "un chat", "deux chats"], ["a", "b", "a", "b"])
 assert "optuna" in sys.modules and not {"torch", "skorch", "transformers"} & set(sys.modules)
 """
     done = subprocess.run(

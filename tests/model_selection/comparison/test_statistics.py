@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from sktransformer.model_selection._statistics import corrected_t_test, holm, paired_differences, spreads
+from sktransformer.model_selection.comparison._statistics import (
+    corrected_t_test,
+    holm,
+    paired_differences,
+    spreads,
+)
 
 
 def test_the_formula_by_hand():

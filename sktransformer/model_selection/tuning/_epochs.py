@@ -14,24 +14,19 @@ class EpochReporter(Callback):
     Parameters
     ----------
     receive : callable
-        Takes the epoch (from 1), the net and the estimator in training, None where it did not introduce itself.
+        Takes the epoch (from 1) and the net.
     """
 
-    def __init__(self, receive: Callable[[int, Any, Any], None] | None) -> None:
+    def __init__(self, receive: Callable[[int, Any], None] | None) -> None:
         self.receive = receive
-        self.estimator: Any = None
-
-    def on_estimator(self, estimator: Any) -> None:
-        """Take a fitted view of the estimator in training; the package's own estimators call this before they train."""
-        self.estimator = estimator
 
     def on_epoch_end(
         self, net: Any, dataset_train: Any = None, dataset_valid: Any = None, **kwargs: Any
     ) -> None:
         """Hand the epoch on."""
         if self.receive is not None:
-            self.receive(len(net.history), net, self.estimator)
+            self.receive(len(net.history), net)
 
     def release(self) -> None:
         """Hold nothing any more."""
-        self.receive = self.estimator = None
+        self.receive = None

@@ -18,7 +18,7 @@ from optuna.storages import BaseStorage, InMemoryStorage, RDBStorage
 from optuna.study import Study, StudyDirection
 from optuna.trial import FrozenTrial, TrialState
 
-from .._engine.validation import check_choice
+from ..._engine.validation import check_choice
 from ._fingerprints import differences
 from ._journals import open_journal
 from ._spaces import shown

@@ -13,9 +13,9 @@ from optuna.trial import TrialState
 from scipy.stats import rankdata
 from sklearn.exceptions import FitFailedWarning
 
-from .._engine.errors import warn_user
-from ._search_trials import ERROR, FOLDS
+from ..._engine.errors import warn_user
 from ._spaces import Space
+from ._trials import ERROR, FOLDS
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -71,6 +71,9 @@ def _score_table(
         for column, record in enumerate(records):
             scores = record.get(part)
             table[row, column] = error_score if scores is None else scores.get(name, np.nan)
+    table[~np.isfinite(table)] = (
+        np.nan
+    )  # nothing is better than infinite, or worse, and nothing can be averaged with it
     return table
 
 
@@ -133,10 +136,13 @@ def require_a_complete_trial(study: Study, first_error: Exception | None, timeou
         reasons.append("The pruner ended trials before any had a score; take a milder one, or pruner=None.")
     if not failed and not pruned:
         reasons.append(f"timeout={timeout} s was over before a trial ended; raise it.")
-    raise ValueError(
+    error = ValueError(
         f"the search found no score: 0 complete, {failed} failed, {pruned} pruned trials in study "
         f"{study.study_name!r}, which is kept in `study_`. {' '.join(reasons)}"
-    ) from first_error
+    )
+    if first_error is not None:
+        error.add_note("Rows that the failure names are counted within the training or test part of a fold.")
+    raise error from first_error
 
 
 def _stored_error(study: Study) -> str:

@@ -8,16 +8,18 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
+from filelock import FileLock, Timeout
 from scipy.sparse import issparse
 from sklearn.frozen import FrozenEstimator
 
-from ._inputs import is_estimator
-from ._leaks import rows_of
+from .._inputs import is_estimator
+from .._leaks import rows_of
 from ._runs import Outcome
 
 FORMAT = 1
@@ -25,6 +27,7 @@ KIND = "sktransformer comparison"
 _START = f'{{"kind": "{KIND}"'
 _STORED = ("fit_seconds", "ms_per_document", "megabytes", "share_cut")
 _DIFFERENCES_NAMED = 5
+LOCK_WAIT = 60  # seconds
 
 
 class Store:
@@ -45,11 +48,17 @@ class Store:
         When the file is of another comparison (the message names what differs) or no such file at all.
     FileNotFoundError
         When the folder is not there.
+    TimeoutError
+        When another process held the lock all the time.
+    OSError
+        When the file can't be written.
 
     Notes
     -----
-    A line is written by one call of the operating system and flushed to the disk, by the main process alone. A line
-    that was cut half-way, when the machine lost power, is left out, and its run is repeated.
+    A line is written and flushed to the disk under a lock, by the main process alone, so that two processes may share a
+    file: neither overwrites what the other has written, and of two lines about one run one without an error counts. The
+    lock is the system's own, which a killed process loses; what stays is an empty file beside the store. A line that
+    was cut half-way, when the machine lost power, is left out, and its run is repeated.
     """
 
     def __init__(self, path: Any, header: Mapping[str, Any]) -> None:
@@ -62,11 +71,39 @@ class Store:
         self.outcomes: dict[tuple[str, int, int], Outcome] = {}
         if self.path.is_dir():
             raise ValueError(f"store={str(path)!r} is a folder; pass the path of a file.")
+        if self.path.exists() and not self.path.is_file():
+            raise ValueError(f"store={str(path)!r} is a device or a pipe; pass the path of a file.")
         if not self.path.parent.is_dir():
             raise FileNotFoundError(
                 f"store={str(path)!r}: the folder {self.path.parent} does not exist; make it."
             )
-        self._read()
+        with self._locked():
+            self._read()
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Keep other processes away from the file; it is theirs again within milliseconds."""
+        place = self.path.with_name(f".{self.path.name}.lock")
+        lock = FileLock(place, timeout=LOCK_WAIT)
+        try:
+            place.touch()  # a folder that can't be written to is told at once: the lock would wait for it
+            lock.acquire()
+        except PermissionError as error:
+            raise PermissionError(self._unwritable(error)) from error
+        except Timeout as error:
+            raise TimeoutError(
+                f"store={str(self.path)!r} was locked by another process for {LOCK_WAIT} s; wait until it is done, "
+                f"stop it, or pass another path."
+            ) from error
+        except OSError as error:
+            raise OSError(self._unwritable(error)) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _unwritable(self, error: OSError) -> str:
+        return f"store={str(self.path)!r} can't be written: {error}; pass another path."
 
     def _read(self) -> None:
         content = self.path.read_bytes() if self.path.exists() else b""
@@ -94,30 +131,36 @@ class Store:
         for line in rest.splitlines():
             outcome = _outcome(_parsed(line))
             if outcome is not None:
-                self.outcomes[outcome.key] = outcome
+                self._take(outcome)
         if not content.endswith(b"\n"):
             self._write(b"\n")  # ends the cut line, so that the next one stands alone
 
     def _foreign(self) -> str:
         return f"store={str(self.path)!r} is not a file of compare_models, and is left as it is; pass another path."
 
+    def _take(self, outcome: Outcome) -> None:
+        """Keep a run, unless it failed where another process has had a result."""
+        known = self.outcomes.get(outcome.key)
+        if known is None or known.error or not outcome.error:
+            self.outcomes[outcome.key] = outcome
+
     def append(self, outcome: Outcome) -> None:
         """Write a finished run."""
-        self.outcomes[outcome.key] = outcome
+        self._take(outcome)
         numbers = {name: _number(getattr(outcome, name)) for name in _STORED}
-        self._write(
-            _line(
-                {
-                    "estimator": outcome.estimator,
-                    "seed": outcome.seed,
-                    "fold": outcome.fold,
-                    "scores": {name: _number(score) for name, score in outcome.scores.items()},
-                    **numbers,
-                    "error": outcome.error,
-                    "traceback": outcome.traceback,
-                }
-            )
+        line = _line(
+            {
+                "estimator": outcome.estimator,
+                "seed": outcome.seed,
+                "fold": outcome.fold,
+                "scores": {name: _number(score) for name, score in outcome.scores.items()},
+                **numbers,
+                "error": outcome.error,
+                "traceback": outcome.traceback,
+            }
         )
+        with self._locked():
+            self._write(line)
 
     def _write(self, line: bytes) -> None:
         with self.path.open("ab", buffering=0) as file:

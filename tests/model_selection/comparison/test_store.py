@@ -17,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from sktransformer import compare_models
-from sktransformer.model_selection._store import data_mark, estimator_mark
+from sktransformer.model_selection.comparison._store import data_mark, estimator_mark
 
 X = np.random.default_rng(0).normal(size=(40, 3))
 Y = np.where(X[:, 0] + X[:, 1] > 0, "a", "b")

@@ -13,11 +13,10 @@ from sklearn.exceptions import FitFailedWarning
 from sklearn.utils.parallel import Parallel, delayed
 from tqdm.auto import tqdm
 
-from .._engine.compat import sample_weights
-from .._engine.errors import warn_user
-from .._engine.validation import check_choice, check_number
-from ._folds import Folds, draw_folds
-from ._inputs import (
+from ..._engine.compat import sample_weights
+from ..._engine.errors import warn_user
+from ..._engine.validation import check_choice, check_number
+from .._inputs import (
     as_column,
     as_documents,
     as_targets,
@@ -26,10 +25,11 @@ from ._inputs import (
     named_estimators,
     named_scorers,
 )
-from ._leaks import duplicate_groups, merge_groups, refuse_leak
-from ._result import COSTS, ComparisonResult
+from .._leaks import duplicate_groups, merge_groups, refuse_leak
+from ._folds import Folds, draw_folds
 from ._runs import Data, Outcome, fit_routes, run
 from ._store import Store, fingerprint
+from .result import COSTS, ComparisonResult
 
 Key = tuple[str, int, int]
 
@@ -82,7 +82,7 @@ def compare_models(
         Runs at a time, as in joblib. The scores are the same; times are those of a busy machine.
     store : str, path or None, default=None
         A file to which every finished run is added at once. The same call with the same file goes on where it
-        stopped; failed runs are tried again.
+        stopped; failed runs are tried again. Several processes may write to one file.
     duplicates : {"raise", "group", "allow"}, default="raise"
         What to do when copies of a document (case and blanks aside) lie on both sides of a fold: refuse, keep copies
         in one fold as if they were a group, or go on with a warning.
@@ -103,6 +103,10 @@ def compare_models(
         run failed.
     FileNotFoundError
         When the folder of `store` is not there.
+    TimeoutError
+        When another process kept `store` locked.
+    OSError
+        When `store` can't be written.
 
     See Also
     --------

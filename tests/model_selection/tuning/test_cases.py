@@ -9,7 +9,7 @@ from sklearn.preprocessing import StandardScaler
 
 from sktransformer import OptunaSearch
 
-from .optuna_helpers import Counting, X, Y
+from .helpers import Counting, X, Y
 
 
 @pytest.fixture(autouse=True)
@@ -142,13 +142,16 @@ def test_o2_no_complete_trial_is_an_error_with_counts(case):
     assert len(search.study_.trials) == (0 if case == "e" else 3)
 
 
-def test_o2_a_failed_search_does_not_look_like_the_one_before_it():
+def test_o2_a_failed_search_leaves_what_the_one_before_it_learned():
     search = OptunaSearch(Counting(), {"shift": [0.0, 0.5]}, n_trials=3, cv=3, random_state=0).fit(X, Y)
+    first = vars(search).copy()
     with pytest.raises(ValueError, match="3 failed"):
         search.set_params(scoring=booms).fit(X, Y)
-    assert not hasattr(search, "best_estimator_")
-    with pytest.raises(NotFittedError):
-        search.predict(X)
+    changed = {name for name in first if vars(search)[name] is not first[name]}
+    assert changed == {"scoring", "study_", "study_name_"}  # the failures can be looked at
+    assert {trial.state.name for trial in search.study_.trials} == {"FAIL"}
+    search.set_params(scoring=None, refit=False).fit(X, Y)
+    assert not hasattr(search, "best_estimator_")  # of an earlier fit: gone once another one has ended
 
 
 def good_once(estimator, X, y):

@@ -22,7 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import sktransformer.model_selection as room
 from sktransformer import compare_models, tfidf_svm
 from sktransformer.model_selection._inputs import named_estimators, named_scorers
-from sktransformer.model_selection._runs import Watched, seeded_clone
+from sktransformer.model_selection.comparison._runs import Watched, seeded_clone
 
 GENERATOR = np.random.default_rng(0)
 X = GENERATOR.normal(size=(60, 3))
@@ -314,9 +314,17 @@ def test_bad_estimators(models, error, message):
         ({"X": X[:5]}, ValueError, "X has 5 documents and y 60 targets"),
         ({"X": [], "y": []}, ValueError, "at least 2 documents, got 0"),
         ({"y": None}, ValueError, "y is None"),
-        ({"y": ["yes", None, *Y[2:]]}, ValueError, r"y has 1 missing value\(s\), in row\(s\) 1;"),
+        (
+            {"y": ["yes", None, *Y[2:]]},
+            ValueError,
+            r"y has 1 missing value\(s\), None or nan, in row\(s\) 1;",
+        ),
         ({"y": np.where(np.arange(60) > 40, np.nan, 1)}, ValueError, r"y has 19 .* 49, 50, \.\.\.;"),
-        ({"y": [*Y[:-1], float("nan")]}, ValueError, r"y has 1 missing value\(s\), in row\(s\) 59;"),
+        (
+            {"y": [*Y[:-1], float("nan")]},
+            ValueError,
+            r"y has 1 missing value\(s\), None or nan, in row\(s\) 59;",
+        ),
         ({"y": [*Y[:-1], 1]}, TypeError, "y mixes labels of type int and str"),
         ({"y": ["yes"] * 60}, ValueError, "y holds one class only, 'yes'"),
         ({"y": "yes"}, TypeError, "y must hold one target a document, got a bare str"),

@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import KFold, RepeatedStratifiedKFold, ShuffleSplit, StratifiedKFold
 
 from sktransformer import compare_models, tfidf_svm
-from sktransformer.model_selection._folds import draw_folds
+from sktransformer.model_selection.comparison._folds import draw_folds
 
 
 def draw(cv, y, groups=None, seeds=(0, 1), classification=True):

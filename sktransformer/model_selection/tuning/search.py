@@ -5,34 +5,33 @@ from __future__ import annotations
 import math
 import numbers
 import time
-from collections import Counter
 from contextlib import ExitStack
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from joblib import effective_n_jobs
 from sklearn import get_config
 from sklearn.base import clone, is_classifier
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import indexable
 
-from .._engine.compat import (
+from ..._engine.compat import (
     SearchCV,
     best_index,
     check_refit_name,
+    n_rows,
     routed_fit_params,
     scorer_attribute,
     search_scorers,
 )
-from .._engine.errors import optional_import, say_once
-from .._engine.validation import check_flag, check_number
-from ._inputs import as_documents
+from ..._engine.errors import optional_import, say_once
+from ..._engine.validation import check_flag, check_number
+from .._inputs import as_documents, as_targets
 
 if TYPE_CHECKING:  # optuna takes a second to load, and only a fit needs it
     from optuna.study import Study
 
-    from ._search_trials import Objective
+    from ._trials import Objective
 
 
 class OptunaSearch(SearchCV):
@@ -100,7 +99,8 @@ class OptunaSearch(SearchCV):
     multimetric_ : bool
         Whether there are several scores.
     study_ : optuna.Study
-        The study, also after a search that failed or was interrupted. It is not pickled.
+        The study of the last search, also of one that failed or was interrupted; all other attributes are of the last
+        one that came to its end. It is not pickled.
     study_name_ : str
         Its name.
     feature_names_in_ : ndarray of str
@@ -133,7 +133,8 @@ class OptunaSearch(SearchCV):
     `n_jobs`, `token_budget`, `callbacks`, ...) may differ. In nested cross-validation leave `study_name` out.
 
     **Failures.** A trial that raises, or scores NaN, is kept as failed, and one warning counts them. Without any
-    complete trial `fit` raises. An interrupted search keeps its finished trials in `study_`.
+    complete trial `fit` raises. An interrupted search keeps its finished trials in `study_`. Copies of a document on
+    both sides of a fold are told by a warning, since they make scores too good.
 
     **Pickling** leaves `study_` out, since a study is a connection to its storage; `cv_results_` has all its trials,
     and ``optuna.load_study(study_name=search.study_name_, storage=...)`` opens a stored one.
@@ -150,8 +151,8 @@ class OptunaSearch(SearchCV):
     Examples
     --------
     >>> from sktransformer import OptunaSearch, tfidf_svm
-    >>> mails = ["facture fausse", "erreur de facture", "colis perdu", "mon colis est en retard"] * 3
-    >>> labels = ["facturation", "facturation", "livraison", "livraison"] * 3
+    >>> mails = [f"{mail} {i}" for i in range(6) for mail in ("ma facture est fausse", "mon colis est perdu")]
+    >>> labels = ["facturation", "livraison"] * 6
     >>> search = OptunaSearch(tfidf_svm(), {"svm__C": (0.01, 10.0, "log")}, n_trials=3, cv=3, random_state=0)
     >>> search.fit(mails, labels).predict(["où est mon colis ?"])
     array(['livraison'], dtype='<U11')
@@ -232,26 +233,25 @@ class OptunaSearch(SearchCV):
         optional_import("optuna", "tuning")
         from ._studies import close, open_storage, storage_errors, verbosity
 
-        if not hasattr(X, "__getitem__") and not hasattr(X, "shape"):
-            X = list(X)  # a generator can't be read once a fold, and rows of a view can't be taken
-        X, y = indexable(as_documents(X), y)
+        X, y = indexable(as_documents(X), None if y is None else as_targets(y))
         with ExitStack() as stack:
             stack.enter_context(verbosity(self.verbose))
+            objective, fit_params = self._objective(
+                X, y, params
+            )  # which warns of folds, apart from what trials say
             stack.enter_context(say_once())
-            objective, fit_params = self._objective(X, y, params)
             stack.enter_context(storage_errors(self.storage))
             storage = open_storage(self.storage)
             stack.callback(close, storage, self.storage)
             study = self._open(storage, objective)
-            self._forget()
             self.study_, self.study_name_ = study, study.study_name  # reachable, however the search ends
             n_jobs = effective_n_jobs(self.n_jobs)  # type: ignore[arg-type]  # the stubs do not know None
-            study.optimize(objective, n_trials=self.n_trials, timeout=self.timeout, n_jobs=n_jobs)
+            study.optimize(objective.run_in_this_context(), self.n_trials, self.timeout, n_jobs)
             results = self._results(study, objective)
-        self._record(objective, results)
+        learned = self._learned(objective, results)
         if self.refit:
-            self._refit(X, y, fit_params)
-        self.cv_results_ = results
+            learned |= self._refit(X, y, fit_params, learned["best_params_"])
+        self._record(learned)
         return self
 
     # -- before the trials ------------------------------------------------------------------------------------------
@@ -278,10 +278,11 @@ class OptunaSearch(SearchCV):
 
     def _objective(self, X: Any, y: Any, params: dict[str, Any]) -> tuple[Objective, dict[str, Any]]:
         """Settle all that the trials share."""
+        from ._folds import check_class_sizes, check_splits, warn_of_copies
         from ._pruning import Steps, epochs_a_fold
-        from ._search_trials import Objective
         from ._spaces import as_space, check_names
         from ._studies import probe
+        from ._trials import Objective
 
         space = as_space(self.space, self.estimator)
         drawn, distributions = probe(space)
@@ -289,8 +290,10 @@ class OptunaSearch(SearchCV):
         scorer, metric = search_scorers(self)
         fit_params, split_params, score_params = routed_fit_params(self, X, params)
         cv = check_cv(self.cv, y, classifier=is_classifier(self.estimator))
-        _check_class_sizes(cv, y)
+        check_class_sizes(cv, y)
         splits = list(cv.split(X, y, **split_params))
+        check_splits(splits, n_rows(X))
+        warn_of_copies(X, splits)
         objective = Objective(
             estimator=clone(self.estimator),
             X=X,
@@ -331,15 +334,10 @@ class OptunaSearch(SearchCV):
         claim(study, record, objective.distributions)
         return study
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit learned: a search that fails must not look like the one before it."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     # -- after them -------------------------------------------------------------------------------------------------
 
     def _results(self, study: Study, objective: Objective) -> dict[str, Any]:
-        from ._search_results import cv_results, require_a_complete_trial, warn_of_failures
+        from ._results import cv_results, require_a_complete_trial, warn_of_failures
 
         require_a_complete_trial(study, objective.first_error, self.timeout)
         error_score = math.nan if self.error_score == "raise" else float(self.error_score)
@@ -347,32 +345,44 @@ class OptunaSearch(SearchCV):
         warn_of_failures(study)
         return results
 
-    def _record(self, objective: Objective, results: dict[str, Any]) -> None:
-        """Write what the trials showed."""
+    def _learned(self, objective: Objective, results: dict[str, Any]) -> dict[str, Any]:
+        """Return what the trials showed."""
         names = [name.removeprefix("rank_test_") for name in results if name.startswith("rank_test_")]
         multimetric = names != ["score"]
         if multimetric and callable(self.scoring):  # only now is it known that it returns several
             check_refit_name(self, dict.fromkeys(names, 0.0))
+        learned = {
+            "cv_results_": results,
+            "multimetric_": multimetric,
+            "n_splits_": len(objective.splits),
+            "scorer_": scorer_attribute(objective.scorer),
+        }
         if self.refit or not multimetric:
             metric = objective.metric if objective.metric in names else names[0]
-            self.best_index_ = best_index(self, metric, results)
+            best = best_index(self, metric, results)
+            learned |= {"best_index_": best, "best_params_": results["params"][best]}
             if not callable(self.refit):
-                self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
-            self.best_params_ = results["params"][self.best_index_]
-        self.multimetric_ = multimetric
-        self.n_splits_ = len(objective.splits)
-        self.scorer_ = scorer_attribute(objective.scorer)
+                learned["best_score_"] = results[f"mean_test_{metric}"][best]
+        return learned
 
-    def _refit(self, X: Any, y: Any, fit_params: dict[str, Any]) -> None:
+    def _refit(self, X: Any, y: Any, fit_params: dict[str, Any], params: dict[str, Any]) -> dict[str, Any]:
         # parameters may be estimators: those in cv_results_ stay unfitted
-        best = clone(self.estimator).set_params(**clone(self.best_params_, safe=False))
+        best = clone(self.estimator).set_params(**clone(params, safe=False))
         start = time.perf_counter()
         targets = () if y is None else (y,)
         best.fit(X, *targets, **fit_params)
-        self.refit_time_ = time.perf_counter() - start
-        self.best_estimator_ = best
+        learned = {"refit_time_": time.perf_counter() - start, "best_estimator_": best}
         if hasattr(best, "feature_names_in_"):
-            self.feature_names_in_ = best.feature_names_in_
+            learned["feature_names_in_"] = best.feature_names_in_
+        return learned
+
+    def _record(self, learned: dict[str, Any]) -> None:
+        """Write all that was learned at once, in the place of what an earlier fit had learned."""
+        study = ("study_", "study_name_")
+        for name in [name for name in vars(self) if name.endswith("_") and name not in study]:
+            if not name.startswith("_"):
+                delattr(self, name)
+        self.__dict__.update(learned)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "cv_results_")
@@ -382,18 +392,3 @@ class OptunaSearch(SearchCV):
         state: dict[str, Any] = dict(super().__getstate__())
         state.pop("study_", None)
         return state
-
-
-def _check_class_sizes(cv: Any, y: Any) -> None:
-    """Raise ValueError for a class that a fold would be without; scikit-learn warns, and scores what is left."""
-    if not isinstance(cv, (StratifiedKFold, StratifiedGroupKFold)):
-        return
-    if not len(y):
-        raise ValueError("X and y hold 0 sample(s); a search needs some in each fold.")
-    label, size = min(Counter(np.asarray(y).tolist()).items(), key=itemgetter(1))
-    if size < cv.n_splits:
-        raise ValueError(
-            f"class {label!r} has {size} member(s), fewer than the {cv.n_splits} folds of cv, "
-            "so that some folds would be without it; pass fewer folds, drop or merge the class, or pass a splitter "
-            "that is not stratified, such as KFold(5, shuffle=True, random_state=0)."
-        )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
@@ -21,9 +20,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import get_routing_for_object
 from sklearn.utils.validation import has_fit_parameter
 
-from .._engine.compat import take_rows
-from .._engine.errors import TruncationWarning
-from ._inputs import Scorer
+from ..._engine.compat import take_rows
+from ..._engine.errors import TruncationWarning
+from .._inputs import Scorer
 
 RESPONSES = (
     "predict",
@@ -33,7 +32,6 @@ RESPONSES = (
     "transform",
     "predict_spans",
 )
-CUT_TEXTS = re.compile(r"(\d+) of (\d+) documents")  # what the package's own TruncationWarning says
 
 
 @dataclass
@@ -295,12 +293,9 @@ def pickled_megabytes(fitted: Any) -> float:
 
 def _share_cut(fitted: Any, caught: list[warnings.WarningMessage]) -> float:
     """Return the largest share of documents that a prediction cut; NaN for what does not cut."""
-    shares = [
-        int(found[1]) / int(found[2])
-        for w in caught
-        if issubclass(w.category, TruncationWarning) and (found := CUT_TEXTS.search(str(w.message)))
-    ]
+    cuts = [w.message for w in caught if isinstance(w.message, TruncationWarning)]
+    shares = [cut.n_cut / cut.n_documents for cut in cuts if cut.n_documents]
     if shares:
         return max(shares)
-    cuts = any(name.rpartition("__")[2] == "truncation" for name in fitted.get_params(deep=True))
-    return 0.0 if cuts else np.nan
+    may_cut = any(name.rpartition("__")[2] == "truncation" for name in fitted.get_params(deep=True))
+    return 0.0 if may_cut else np.nan

@@ -17,7 +17,7 @@ from optuna.distributions import (
 )
 from optuna.trial import FrozenTrial
 
-from .._engine.errors import did_you_mean
+from ..._engine.errors import did_you_mean
 from ._default_spaces import default_space
 
 FORMS = (
@@ -170,9 +170,9 @@ def _range(name: str, given: tuple[Any, ...]) -> BaseDistribution:
         )
     low, high = given[:2]
     log = len(given) == 3
-    if not low <= high or (log and low <= 0):
+    if not low <= high or not np.isfinite([low, high]).all() or (log and low <= 0):
         above = " with low above 0" if log else ""
-        raise ValueError(f"space[{name!r}] must go from low to high{above}, got {given!r}.")
+        raise ValueError(f"space[{name!r}] must go from low to high{above}, both finite, got {given!r}.")
     if isinstance(low, numbers.Integral) and isinstance(high, numbers.Integral):
         return IntDistribution(int(low), int(high), log=log)
     return FloatDistribution(float(low), float(high), log=log)

@@ -17,12 +17,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, cross_val_score
 
 from sktransformer import OptunaSearch
-from sktransformer.model_selection._studies import SeededByNumber
+from sktransformer.model_selection.tuning._studies import SeededByNumber
 
-from .optuna_helpers import Counting, X, Y
+from .helpers import Counting, X, Y
 
 C = {"C": (1e-3, 10.0, "log")}
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_other_data_is_told_from_the_data_before_whatever_holds_it(path):
 
 
 def test_texts_are_the_same_data_in_a_list_an_array_and_a_series():
-    from sktransformer.model_selection._fingerprints import _hash, _plain
+    from sktransformer.model_selection.tuning._fingerprints import _hash, _plain
 
     texts = ["un", "deux", "trois"]
     kinds = [texts, tuple(texts), np.array(texts), np.array(texts, object), pd.Series(texts, index=[5, 6, 7])]

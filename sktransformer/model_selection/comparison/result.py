@@ -13,7 +13,7 @@ from ._statistics import FloatArray, corrected_t_test, holm, paired_differences,
 from ._verdict import p_text, write_verdict
 
 if TYPE_CHECKING:
-    from ._display import ComparisonDisplay
+    from .display import ComparisonDisplay
 
 COSTS = ("fit_seconds", "ms_per_document", "megabytes", "share_cut")
 _HEADINGS = {
@@ -132,7 +132,7 @@ class ComparisonResult:
         MissingExtraError
             Without matplotlib, which the extra ``[plot]`` brings.
         """
-        from ._display import ComparisonDisplay
+        from .display import ComparisonDisplay
 
         return ComparisonDisplay.from_result(self, ax=ax, scorer=scorer)
 

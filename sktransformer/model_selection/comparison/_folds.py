@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.multiclass import type_of_target
 
-from .._engine.errors import warn_user
+from ..._engine.errors import warn_user
 
 Split = tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.errors import did_you_mean, optional_import
+from ..._engine.errors import did_you_mean, optional_import
 from ._verdict import amount, metric_name, number, p_text, row_dicts
 
 
