@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .tasks.regression import TransformerRegressor
+    from .tasks.retrieval import SemanticSearch
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -40,6 +41,7 @@ _ROOMS = {
     "RejectOption": "ensemble",
     "RiskCoverageDisplay": "ensemble",
     "SeedEnsemble": "ensemble",
+    "SemanticSearch": "tasks.retrieval",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "TransformerRegressor": "tasks.regression",
@@ -69,6 +71,7 @@ __all__ = [
     "RejectOption",
     "RiskCoverageDisplay",
     "SeedEnsemble",
+    "SemanticSearch",
     "TransformerClassifier",
     "TransformerEmbedder",
     "TransformerRegressor",
