@@ -20,6 +20,7 @@ NAMES = (
     "answering",
     "cleaning_gain",
     "tuning",
+    "retrieval",
 )
 
 

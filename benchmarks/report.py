@@ -56,6 +56,10 @@ AIMS: tuple[Aim, ...] = (
      "The same for a fine-tuned Transformer"),
     ("tuning", ("searches", "median", "share_of_epochs"), "<=", 0.6, "Search with median pruning, share of the epochs"),
     ("tuning", ("searches", "median", "score_gained"), ">=", 0, "Its best macro-F1 less that of the whole search"),
+    ("retrieval", ("piaf", "points_gained"), ">=", 5, "Hybrid search, points of recall at 1 above its best part"),
+    ("retrieval", ("approximate", "recall_10", "expansion 64"), ">=", 0.98, "Approximate search, recall at 10"),
+    ("retrieval", ("approximate", "one_by_one", "times_faster", "expansion 64"), ">=", 1,
+     "Approximate search against the exact one, a query a call"),
 )  # fmt: skip
 
 

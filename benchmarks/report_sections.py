@@ -247,6 +247,43 @@ def tuning(record: Record) -> list[str]:
     return [lead, "", *table(["", *columns.values()], rows)]
 
 
+def retrieval(record: Record) -> list[str]:
+    settings, results = record["settings"], record["results"]
+    lines: list[str] = []
+    if "piaf" in results:
+        lines += [
+            f"PIAF: {settings['questions']} French questions, each asked of all {settings['paragraphs']} paragraphs. "
+            f"Settings were chosen by {settings['questions_to_choose_by']} of them, those of a third of the articles; "
+            f"the figures are of the others, in brackets of all. Hybrid as it comes has "
+            f"{results['piaf']['points_gained']:+.1f} points of recall at 1 against the best ranking without fusion.",
+            "",
+        ]
+        rows = [
+            [name, *(f"{found[key]:.3f} ({found[f'{key}_all']:.3f})" for key in ("recall_1", "recall_10"))]
+            for name, found in results["piaf"]["chosen"].items()
+        ]
+        lines += table(["", "recall at 1", "recall at 10"], rows)
+    if "approximate" in results:
+        found = results["approximate"]
+        lines += [
+            f"The approximate index: {number(found['documents'])} unit vectors of width {found['width']}, drawn round "
+            f"{number(found['clusters'])} centres with as much spread within as between; {found['queries']} queries, "
+            f"ten neighbours. The graph took {number(found['build_cpu_seconds'])} s to build and is "
+            f"{number(found['graph_bytes'] / 1e6)} MB large, the vectors {number(found['vectors_bytes'] / 1e6)} MB.",
+            "",
+        ]
+        ways = ("together", "one_by_one")
+        rows = [
+            [name, "1" if name == "exact" else f"{found['recall_10'][name]:.4f}",
+             *(spread(found[way]["seconds_per_query"][name]["cpu"], 1e3) for way in ways),
+             *("" if name == "exact" else spread(found[way]["times_faster"][name]["cpu"]) for way in ways)]
+            for name in found["together"]["seconds_per_query"]
+        ]  # fmt: skip
+        head = ["", "recall at 10", "ms a query, all in one call", "one a call"]
+        lines += table([*head, "times faster, all in one call", "one a call"], rows)
+    return lines
+
+
 SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "training": ("Training", training),
     "training_outcome": ("What training leaves: accuracy, memory", training_outcome),
@@ -257,5 +294,6 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "email_cleaning": ("Cleaning e-mails", email_cleaning),
     "cleaning_gain": ("What cleaning wins back", cleaning_gain),
     "tuning": ("Tuning", tuning),
+    "retrieval": ("Search", retrieval),
     "budget": ("Token budgets, precision, growth", budget),
 }

@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .tasks.regression import TransformerRegressor
+    from .tasks.retrieval import SemanticSearch
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -42,6 +43,7 @@ _ROOMS = {
     "RejectOption": "ensemble",
     "RiskCoverageDisplay": "ensemble",
     "SeedEnsemble": "ensemble",
+    "SemanticSearch": "tasks.retrieval",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "TransformerQuestionAnswerer": "tasks.answering",
@@ -75,6 +77,7 @@ __all__ = [
     "RejectOption",
     "RiskCoverageDisplay",
     "SeedEnsemble",
+    "SemanticSearch",
     "TransformerClassifier",
     "TransformerEmbedder",
     "TransformerQuestionAnswerer",

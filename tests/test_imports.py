@@ -36,6 +36,7 @@ def loaded_after(statement: str) -> set[str]:
         "from sktransformer import EmailCleaner; EmailCleaner()",
         "from sktransformer import load_french_emails; load_french_emails()",
         "from sktransformer import tfidf_svm; tfidf_svm()",
+        "from sktransformer import SemanticSearch; SemanticSearch(mode='sparse').fit(['a text']).search(['a text'])",
         "from sktransformer import compare_models, ComparisonDisplay, ComparisonResult",
         "from sktransformer.ensemble import *; SeedEnsemble(None); soft_vote([('a', 1), ('b', 2)], weights='fit')",
     ],

@@ -64,6 +64,14 @@ def _searches(cls: type[BaseEstimator]) -> list[Any]:
     return [cls(_member(), {"logisticregression__C": [0.1, 1.0]}, n_trials=2, cv=2, random_state=0)]
 
 
+def _retrievers(cls: type[BaseEstimator]) -> list[Any]:
+    from ..tasks.embedding import TransformerEmbedder  # torch, which the other instances need not
+
+    # one that has all the parts, one that has no vectors
+    embedder = TransformerEmbedder(str(tiny_checkpoint("bert")))
+    return [cls(embedder, mode="hybrid", index="approximate"), cls(mode="sparse")]
+
+
 def _votes(cls: type[BaseEstimator]) -> list[Any]:
     # one of the two is left out, so that a clone of both stays below a millisecond
     return [cls([("first", _member()), ("second", "drop")], cv=2)]
@@ -75,6 +83,7 @@ INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "OptunaSearch": _searches,
     "RejectOption": _rejections,
     "SeedEnsemble": _seeds,
+    "SemanticSearch": _retrievers,
     "TransformerClassifier": _fine_tuned,
     "TransformerEmbedder": _embedders,
     "TransformerQuestionAnswerer": _answerers,

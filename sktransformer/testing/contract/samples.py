@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.pipeline import Pipeline
 
 INVOICE = (
     "ma facture est fausse",
@@ -75,6 +76,30 @@ def read_finest(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
     raise TypeError(
         f"{type(fitted).__name__} has none of predict_proba, transform, predict; give a Sample with `read`."
     )
+
+
+def read_distances(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
+    """Return the distance of each query to each document, in the order of the documents.
+
+    Parameters
+    ----------
+    fitted : estimator
+        A fitted search, with `kneighbors`, perhaps as the last step of a pipeline.
+    X : iterable of queries
+        What to ask.
+
+    Returns
+    -------
+    ndarray of shape (n, n_samples_fit_)
+        One row a query.
+    """
+    if isinstance(fitted, Pipeline):
+        X, fitted = fitted[:-1].transform(X), fitted[-1]
+    # one that is not fitted says so itself
+    distances, indices = fitted.kneighbors(X, getattr(fitted, "n_samples_fit_", 1))
+    rows: np.ndarray[Any, Any] = np.empty_like(distances)
+    np.put_along_axis(rows, indices, distances, axis=1)
+    return rows
 
 
 @dataclass(frozen=True)
@@ -170,9 +195,8 @@ def read_margins(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
 
     The scores themselves are known up to a constant: no gradient says where a head's bias should be.
     """
-    last = (
-        fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
-    )  # a pipeline's other steps change nothing here
+    # a pipeline's other steps change nothing here
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
     margins = []
     for spans in last.predict_spans(X, n_best=2):  # one of the two may be that there is no answer
         best = next((span for span in spans if span["text"]), spans[0])
@@ -190,6 +214,11 @@ def answering_sample() -> Sample:
     return Sample(X, y, X_new, read_margins, texts=False, pairs=X, spare=(None, "r"))
 
 
+def search_sample() -> Sample:
+    """The same documents as corpus, the new ones as queries."""
+    return Sample(classification_sample().X, None, list(NEW), read=read_distances)
+
+
 def _pairs(X: list[str]) -> list[tuple[str, str]]:
     return [(first[:24], SECOND[i % len(SECOND)]) for i, first in enumerate(X)]
 
@@ -201,6 +230,7 @@ KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (is_classifier_by_looks, classification_sample),
     (is_regressor_by_looks, regression_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),
+    (lambda estimator: hasattr(estimator, "kneighbors"), search_sample),
 ]
 
 

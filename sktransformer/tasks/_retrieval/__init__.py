@@ -1,0 +1,1 @@
+"""The parts of a search: texts and their numbers, exact and approximate neighbours, words, fusion, a second look."""
