@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._chains import best_tags, tag_probabilities
-from ._entity_scores import entity_f1, token_accuracy
+from ._entity_scores import entity_f1, entity_f1_scorer, token_accuracy, token_accuracy_scorer
 from ._schemes import spans_of
 from ._sentences import as_sentences
 from ._tagger import Tagger
@@ -359,73 +359,3 @@ class TransformerTokenClassifier(Tagger):
         tags.input_tags.two_d_array = False
         tags.target_tags.required = True
         return tags
-
-
-def entity_f1_scorer(estimator: Any, X: Any, y: Any) -> float:
-    """Score a tagger, or a pipeline or search round one, by the F1 of entities.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted; its `predict` gives the tags of each sentence.
-    X : iterable of n sentences
-        As in `TransformerTokenClassifier.predict`.
-    y : iterable of n sequences
-        Tags, or the spans of raw texts.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Raises
-    ------
-    ValueError
-        When the tags spell no entities.
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from sktransformer import TransformerTokenClassifier
-    >>> from sktransformer.tasks.tagging import entity_f1_scorer
-    >>> search = GridSearchCV(TransformerTokenClassifier(), {"decoding": ["bio", "crf"]}, scoring=entity_f1_scorer)
-    """
-    scheme = getattr(getattr(estimator, "steps", [("", estimator)])[-1][-1], "scheme_", None)
-    return entity_f1(*_tags_and_predictions(estimator, X, y, scheme or "auto"), scheme)
-
-
-def token_accuracy_scorer(estimator: Any, X: Any, y: Any) -> float:
-    """Score a tagger, or a pipeline or search round one, by the share of words with the right tag.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fitted; its `predict` gives the tags of each sentence.
-    X : iterable of n sentences
-        As in `TransformerTokenClassifier.predict`.
-    y : iterable of n sequences
-        Tags, or the spans of raw texts.
-
-    Returns
-    -------
-    float
-        Between 0 and 1.
-
-    Examples
-    --------
-    >>> from sklearn.model_selection import GridSearchCV
-    >>> from sktransformer import TransformerTokenClassifier
-    >>> from sktransformer.tasks.tagging import token_accuracy_scorer
-    >>> search = GridSearchCV(
-    ...     TransformerTokenClassifier(), {"learning_rate": [1e-5, 5e-5]}, scoring=token_accuracy_scorer
-    ... )
-    """
-    return token_accuracy(*_tags_and_predictions(estimator, X, y, "auto"))
-
-
-def _tags_and_predictions(
-    estimator: Any, X: Any, y: Any, scheme: str
-) -> tuple[list[list[Any]], list[list[Any]]]:
-    sentences = as_sentences(X, missing="empty")
-    found = [np.asarray(row).tolist() for row in estimator.predict(sentences.rows())]
-    return tag_rows(y, sentences, scheme), found
