@@ -12,20 +12,23 @@ from ..nn.crf import LinearChainCRF
 from ._schemes import legal_transitions
 
 DECODINGS = ("argmax", "bio", "crf")
-# Transitions start at 0 and have to grow to a few units, while an encoder is fine-tuned in steps of some 1e-5.
-CRF_RATE = 100.0
+CRF_RATE = 1e-2  # transitions start at 0 and have to grow to a few units; an encoder moves in steps of some 1e-5
 WORDS = 4096  # of a batch, padding counted
 
 Scores = npt.NDArray[np.float32]  # (n_words, C)
 
 
-def chain_of(tags: Sequence[str], scheme: str | None) -> LinearChainCRF:
-    """Return a chain over tags whose illegal transitions are barred, and whose scores are 0."""
+def chain_of(tags: Sequence[str], scheme: str | None, learning_rate: float = 0.0) -> LinearChainCRF:
+    """Return a chain over tags whose illegal transitions are barred, and whose scores are 0.
+
+    Beside an encoder that learns at `learning_rate` its scores learn at `CRF_RATE`, or at that rate where it is higher.
+    """
+    factor = max(1.0, CRF_RATE / learning_rate) if learning_rate else 1.0
     if scheme is None:
-        return LinearChainCRF(len(tags), learning_rate_factor=CRF_RATE)
+        return LinearChainCRF(len(tags), learning_rate_factor=factor)
     starts, pairs, ends = (torch.from_numpy(allowed) for allowed in legal_transitions(tags, scheme))
     return LinearChainCRF(
-        len(tags), starts=starts, transitions=pairs, ends=ends, learning_rate_factor=CRF_RATE
+        len(tags), starts=starts, transitions=pairs, ends=ends, learning_rate_factor=factor
     )
 
 

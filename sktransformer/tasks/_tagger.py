@@ -83,10 +83,14 @@ class Tagger(TrainedTransformer):
 
     def _load(self, documents: Documents, targets: Tags) -> Checkpoint:
         checkpoint = super()._load(documents, targets)
-        if self.decoding == "crf" and not hasattr(checkpoint.model, CHAIN):
-            checkpoint.model.add_module(CHAIN, chain_of(targets.classes.tolist(), targets.scheme))
-        elif self.decoding != "crf" and hasattr(checkpoint.model, CHAIN):  # of an earlier fit
+        before = getattr(checkpoint.model, CHAIN, None)  # of an earlier fit, where this one goes on
+        if before is not None:
             delattr(checkpoint.model, CHAIN)
+        if self.decoding == "crf":
+            chain = chain_of(targets.classes.tolist(), targets.scheme, float(self.learning_rate))
+            if before is not None:
+                chain.load_state_dict(before.state_dict())
+            checkpoint.model.add_module(CHAIN, chain)
         return checkpoint
 
     def _examples(

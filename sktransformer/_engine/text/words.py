@@ -58,20 +58,24 @@ def _by_offsets(
     encoder: TextEncoder, sentences: Sequence[Sequence[str]]
 ) -> tuple[list[IntArray], list[IndexArray]]:
     """Return the tokens of each sentence as one text, and the number of each word's first one."""
-    (columns,), (offsets,) = encoder.tokenize_placed(Documents([" ".join(words) for words in sentences]))
-    firsts = []
+    (columns,), found = encoder.tokenize_placed(Documents([" ".join(words) for words in sentences]))
+    (offsets,) = found or ([],)
+    blanks, firsts = encoder.blanks, []
     for i, (words, characters) in enumerate(zip(sentences, offsets, strict=True)):
-        first = first_tokens(words, characters)
+        first = first_tokens(words, characters, ~np.isin(columns[i], blanks))
         if (first < 0).any():
             columns[i], first = _with_unknown(columns[i], first, encoder.unknown)
         firsts.append(first)
     return columns, firsts
 
 
-def first_tokens(words: Sequence[str], offsets: Offsets) -> IndexArray:
+def first_tokens(
+    words: Sequence[str], offsets: Offsets, speaks: npt.NDArray[np.bool_] | None = None
+) -> IndexArray:
     """Return the number of each word's first token; -1 for a word without one.
 
-    A token belongs to the word that its last character is in: the first one may be the blank before the word.
+    A token belongs to the word that its last character is in: the first one may be the blank before the word. Tokens for
+    which `speaks` is False stand for no word.
     """
     ends = np.fromiter(accumulate((len(word) + 1 for word in words), initial=-1), dtype=np.int64)
     starts, ends = ends[:-1] + 1, ends[1:]
@@ -81,7 +85,7 @@ def first_tokens(words: Sequence[str], offsets: Offsets) -> IndexArray:
     last = offsets[:, 1].astype(np.int64) - 1
     owner = np.searchsorted(starts, last, side="right") - 1  # an empty word shares its start with the blank behind it
     real = (offsets[:, 1] > offsets[:, 0]) & (last < ends[owner])
-    tokens = np.flatnonzero(real)
+    tokens = np.flatnonzero(real if speaks is None else real & speaks)
     # backwards, so that of a word's tokens the first is the last to be written
     first[owner[tokens[::-1]]] = tokens[::-1]
     return first
