@@ -19,13 +19,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.checkpoints.bundle import from_bundle, to_bundle
-from .._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
+from .._engine.checkpoints.heads import Head
+from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from .._engine.checkpoints.sources import resolve
 from .._engine.checkpoints.structure import first_position, max_tokens
 from .._engine.compat import check_columns
 from .._engine.devices import resolve_device, resolve_precision
 from .._engine.inference.aggregation import by_document
-from .._engine.inference.forward import Reader, forward
+from .._engine.inference.forward import Passes, Reader, forward
 from .._engine.text.batches import Collator, Rows
 from .._engine.text.documents import Documents, as_documents, first_texts
 from .._engine.text.encoding import TextEncoder
@@ -151,21 +152,23 @@ class TransformerEstimator(BaseEstimator):
         encoded = self._encode_again(X)
         if not encoded.n_documents:
             return np.empty((0, width), dtype=np.float32)
+        rows = forward(self._passes(progress), encoded, read)
+        return by_document(rows if finish is None else finish(rows), encoded, aggregation)
+
+    def _passes(self, progress: bool = False) -> Passes:
+        """Return how the fitted model is run, with the model on its device."""
         device = resolve_device(self.device)
         checkpoint = self._fitted_checkpoint()
         with _MOVING:
             checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
         collator = self._collator(checkpoint, device)
-        rows = forward(
+        return Passes(
             checkpoint.model,
-            encoded,
             collator,
-            read,
             token_budget=self._budget(collator, training=False),
             precision=resolve_precision(self.precision, device),
             progress=progress,
         )
-        return by_document(rows if finish is None else finish(rows), encoded, aggregation)
 
     def _encode_again(self, X: Any) -> Encoded:
         return self._encode(self.text_encoder_, self._documents_again(X), self.max_length_)

@@ -14,7 +14,6 @@ import pandas as pd
 import torch
 from sklearn.metrics import check_scoring, get_scorer_names
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
-from skorch.callbacks import Callback
 
 from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from .._engine.checkpoints.sources import resolve
@@ -26,7 +25,8 @@ from .._engine.errors import say_once
 from .._engine.text.batches import Collator
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import TextEncoder
-from .._engine.training.data import TrainingData, normalized_weights
+from .._engine.training.callbacks import named_callbacks
+from .._engine.training.data import DocumentTargets, Examples, TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.losses import Objective
 from .._engine.training.schedules import schedule
@@ -100,7 +100,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
             raise TypeError(
                 f"scoring must be a scorer's name or a callable, got {type(self.scoring).__name__}."
             )
-        _named(self.callbacks)
+        named_callbacks(self.callbacks)
         if self.freeze is not None and (
             isinstance(self.freeze, bool) or not isinstance(self.freeze, (int, np.integer))
         ):
@@ -116,11 +116,12 @@ class TrainedTransformer(TransformerEstimator, ABC):
             encoder = text_encoder(checkpoint)
             candidate = self._candidate(checkpoint, encoder, documents, targets)
             training, held = self._split(targets, seed)
-            encoded, _ = self._encode_parts(encoder, documents, candidate.max_length_, (training, held))
+            examples = self._examples(encoder, documents, targets, candidate.max_length_, (training, held))
             score = self._scoring(candidate, documents.take(held), targets.original[held])
             chosen = targets.take(training)
             of_rows = self._row_weights(chosen, None if weights is None else weights[training])
-            data = TrainingData(encoded, chosen.targets, normalized_weights(of_rows, len(training)))
+            weighted = normalized_weights(of_rows, len(training))
+            data = TrainingData(examples.encoded, examples.targets, weighted, examples.shares)
             result = self._run(checkpoint, self._objective(targets), data, seed, score)
             self._check_outcome(candidate, documents, targets)
         self._record(X, documents, checkpoint, encoder, targets, result)
@@ -153,6 +154,18 @@ class TrainedTransformer(TransformerEstimator, ABC):
             return np.arange(len(targets.original)), np.zeros(0, dtype=np.int64)
         index, names = self._strata(targets)
         return held_out(index, names, self.validation_fraction, seed)
+
+    def _examples(
+        self,
+        encoder: TextEncoder,
+        documents: Documents,
+        targets: Any,
+        limit: int,
+        parts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+    ) -> Examples:
+        """Encode the rows to train on, with their targets; those held out are looked at for one warning of all cuts."""
+        encoded, _ = self._encode_parts(encoder, documents, limit, parts)
+        return Examples(encoded, DocumentTargets(targets.take(parts[0]).targets))
 
     def _settings(self, collator: Collator, seed: int) -> TrainingSettings:
         return TrainingSettings(
@@ -209,7 +222,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
                 collator,
                 self._settings(collator, seed),
                 score=score,
-                callbacks=_named(self.callbacks),
+                callbacks=named_callbacks(self.callbacks),
             )
         finally:  # a later warm start may freeze something else
             for parameter in trainable:
@@ -232,7 +245,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
         candidate = type(self)(**self.get_params(deep=False))
         candidate._record_targets(targets)
         candidate._record_checkpoint(checkpoint, encoder, documents)
-        for _, callback in _named(self.callbacks):
+        for _, callback in named_callbacks(self.callbacks):
             # skorch hands callbacks a net, which knows tensors; one that predicts on texts needs the estimator
             if hasattr(callback, "on_estimator") and not isinstance(callback, type):
                 callback.on_estimator(candidate)
@@ -374,21 +387,3 @@ class TrainedTransformer(TransformerEstimator, ABC):
 
     def _check_outcome(self, candidate: Self, documents: Documents, targets: Any) -> None:
         """Warn of a training that ended badly."""
-
-
-def _named(callbacks: Any) -> list[tuple[str, Any]]:
-    """Give names to skorch callbacks, which come as instances, classes, or pairs of a name and one of these."""
-    if callbacks is None:
-        return []
-    if not isinstance(callbacks, (list, tuple)):
-        raise TypeError(
-            f"callbacks must be a list of skorch callbacks, got {type(callbacks).__name__}; put it into a list."
-        )
-    named = []
-    for i, given in enumerate(callbacks):
-        name, callback = given if isinstance(given, tuple) and len(given) == 2 else (f"user_{i}", given)
-        kind = callback if isinstance(callback, type) else type(callback)
-        if not issubclass(kind, Callback):
-            raise TypeError(f"callbacks[{i}] must be a skorch callback, got {type(callback).__name__}.")
-        named.append((str(name), callback))
-    return named

@@ -10,7 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import f1_score, make_scorer
 
-from .._engine.checkpoints.loading import Head
+from .._engine.checkpoints.heads import Head
 from .._engine.errors import CheckpointCorruptError, WrongTaskError
 from .._engine.inference.aggregation import AGGREGATIONS
 from .._engine.inference.forward import read_logits

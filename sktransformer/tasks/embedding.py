@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from .._engine.checkpoints.loading import Head
+from .._engine.checkpoints.heads import Head
 from .._engine.compat import check_columns
 from .._engine.devices import draw_seed, resolve_device, seeded
 from .._engine.inference.pooling import POOLINGS, reader

@@ -11,7 +11,8 @@ import torch
 from hypothesis import settings
 from transformers import AutoTokenizer
 
-from sktransformer._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
+from sktransformer._engine.checkpoints.heads import Head
+from sktransformer._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from sktransformer._engine.checkpoints.sources import resolve
 from sktransformer._engine.devices import seeded
 from sktransformer.testing.checkpoints import tiny_checkpoint

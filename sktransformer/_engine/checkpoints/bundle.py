@@ -20,7 +20,8 @@ import transformers
 from transformers import AutoConfig, PreTrainedModel
 
 from ..errors import PersistenceError, VersionMismatchWarning, warn_user
-from .loading import Checkpoint, Head, prepare, read_tokenizer
+from .heads import Head
+from .loading import Checkpoint, prepare, read_tokenizer
 from .quiet import quiet_transformers
 
 FORMAT = 1

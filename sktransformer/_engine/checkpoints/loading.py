@@ -5,28 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModel,
-    AutoModelForSequenceClassification,
-    AutoTokenizer,
-    PreTrainedConfig,
-    PreTrainedModel,
-)
+from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
 from ..errors import CheckpointCorruptError, WrongTaskError, optional_import
 from .flaubert import repair_flaubert
+from .heads import HEADS, Head
 from .packing import enable_packing
 from .quiet import quiet_transformers
 from .sources import Source
 from .structure import layer_count, layer_number, set_dropout
 from .tokenizers import tokenizer_for_config
 
-Head = Literal["classification", "encoder"]
-AUTO_CLASS = {"classification": AutoModelForSequenceClassification, "encoder": AutoModel}
 MAX_LISTED = 5
 
 
@@ -58,7 +50,7 @@ def load_checkpoint(
     ----------
     source : Source
         What `resolve` returned.
-    head : {"classification", "encoder"}
+    head : {"classification", "encoder", "spans", "tokens"}
         The head; "encoder" is the model without one.
     texts : sequence of str
         What a tokenizer learns from when `source` is a config.
@@ -88,7 +80,7 @@ def load_checkpoint(
     _require_head(config, head, source)
     with quiet_transformers():
         if source.folder is None:
-            model = AUTO_CLASS[head].from_config(config, dtype=torch.float32)
+            model = HEADS[head].auto_class.from_config(config, dtype=torch.float32)
         else:
             tokenizer = _load_tokenizer(source.folder)
             _give_padding(config, tokenizer)
@@ -99,7 +91,7 @@ def load_checkpoint(
 def prepare(model: PreTrainedModel, head: Head) -> bool:
     """Repair, pack and put in evaluation mode; return whether the model takes packed rows."""
     repair_flaubert(model)
-    packable = enable_packing(model, gather=head == "classification")
+    packable = enable_packing(model, gather=HEADS[head].first_token)
     model.eval()
     return packable
 
@@ -126,11 +118,11 @@ def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
             f"{source.name} is a {config.model_type!r} model, an encoder and a decoder made to write texts; "
             f"pass an encoder such as BERT, CamemBERT or multilingual-e5-small."
         )
-    architectures: Any = AUTO_CLASS[head]._model_mapping
+    architectures: Any = HEADS[head].auto_class._model_mapping
     if type(config) in architectures:
         return
     raise WrongTaskError(
-        f"{source.name} is a {config.model_type!r} model, which has no {head} head in Transformers; "
+        f"{source.name} is a {config.model_type!r} model, which has no {HEADS[head].name} head in Transformers; "
         f"pass an encoder such as BERT, RoBERTa, CamemBERT or FlauBERT."
     )
 
@@ -173,7 +165,7 @@ def _load_model(
     source: Source, folder: Path, head: Head, config: PreTrainedConfig, need_head: bool
 ) -> PreTrainedModel:
     try:
-        model, report = AUTO_CLASS[head].from_pretrained(
+        model, report = HEADS[head].auto_class.from_pretrained(
             folder,
             config=config,
             dtype=torch.float32,
@@ -188,7 +180,7 @@ def _load_model(
     _check_depth(config, source, report["unexpected_keys"])
     if need_head and missing:
         raise WrongTaskError(
-            f"{source.name} holds no trained {head} head ({missing[0]} is missing); fit it first, "
+            f"{source.name} holds no trained {HEADS[head].name} head ({missing[0]} is missing); fit it first, "
             f"or pass the folder that save_pretrained wrote."
         )
     return model  # type: ignore[no-any-return]

@@ -1,8 +1,9 @@
-"""Run a model over encoded documents: longest first, under a token budget, one output row a window."""
+"""Run a model over encoded documents: longest first, under a token budget, one output row a window, or a token."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -12,67 +13,79 @@ from transformers import PreTrainedModel
 
 from ..devices import SMALLEST_BUDGET, autocast, is_out_of_memory
 from ..errors import OutOfMemoryBackoffWarning, warn_user
-from ..text.batches import Batch, Collator, plan
+from ..text.batches import Batch, Collator, Rows, plan, token_positions
 from ..text.windows import Encoded
 
 Reader = Callable[[PreTrainedModel, Batch], torch.Tensor]
+FloatArray = npt.NDArray[np.float32]
 
 
-def forward(
-    model: PreTrainedModel,
-    encoded: Encoded,
-    collator: Collator,
-    read: Reader,
-    *,
-    token_budget: int,
-    precision: torch.dtype,
-    progress: bool = False,
-) -> npt.NDArray[np.float32]:
-    """Return `read` of each window, in the order of `encoded`, as float32.
+@dataclass(frozen=True)
+class Passes:
+    """How a model is run over windows.
 
     Parameters
     ----------
     model : PreTrainedModel
         In evaluation mode, on the collator's device.
-    encoded : Encoded
-        The windows.
     collator : Collator
         Packed or padded batches.
-    read : callable
-        Runs the model on a batch of B windows and returns B rows.
     token_budget : int
         Tokens of a batch; halved, with one warning, when memory runs out.
     precision : torch.dtype
         Of the matrix products.
     progress : bool
         Show a bar that counts windows.
-
-    Returns
-    -------
-    ndarray of shape (n_windows, ...)
     """
-    lengths = encoded.lengths
-    pending = plan(np.arange(len(lengths)), lengths, token_budget, collator.layout)
-    order, rows, asked = [], [], token_budget
-    with tqdm(total=len(lengths), unit="window", dynamic_ncols=True, disable=not progress) as bar:
-        while pending:
-            windows = pending.pop(0)
-            try:
-                with torch.inference_mode(), autocast(collator.device, precision):
-                    batch = collator.batch(encoded, windows)
-                    rows.append(read(model, batch).float())
-                order.append(windows)
-                bar.update(len(windows))
-            except (RuntimeError, MemoryError) as error:
-                if not is_out_of_memory(error) or len(windows) == 1 or token_budget // 2 < SMALLEST_BUDGET:
-                    raise
-                token_budget //= 2
-                pending = plan(np.concatenate([windows, *pending]), lengths, token_budget, collator.layout)
-    if token_budget < asked:
-        _warn(token_budget)  # now, when the budget that fits is known
-    stacked = torch.cat(rows).cpu().numpy()
+
+    model: PreTrainedModel
+    collator: Collator
+    token_budget: int
+    precision: torch.dtype
+    progress: bool = False
+
+    def run(self, encoded: Encoded, read: Reader) -> Iterator[tuple[Rows, torch.Tensor]]:
+        """Yield the windows of each batch with what `read` made of them, longest windows first."""
+        lengths, budget = encoded.lengths, self.token_budget
+        pending = plan(np.arange(len(lengths)), lengths, budget, self.collator.layout)
+        with tqdm(total=len(lengths), unit="window", dynamic_ncols=True, disable=not self.progress) as bar:
+            while pending:
+                windows = pending.pop(0)
+                try:
+                    with torch.inference_mode(), autocast(self.collator.device, self.precision):
+                        rows = read(self.model, self.collator.batch(encoded, windows)).float()
+                except (RuntimeError, MemoryError) as error:
+                    if not is_out_of_memory(error) or len(windows) == 1 or budget // 2 < SMALLEST_BUDGET:
+                        raise
+                    budget //= 2
+                    pending = plan(np.concatenate([windows, *pending]), lengths, budget, self.collator.layout)
+                else:
+                    yield windows, rows
+                    bar.update(len(windows))
+        if budget < self.token_budget:
+            _warn(budget)  # now, when the budget that fits is known
+
+
+def forward(passes: Passes, encoded: Encoded, read: Reader) -> FloatArray:
+    """Return the row (n_windows, ...) that `read` gives for each window, in the order of `encoded`, as float32."""
+    order, rows = zip(*passes.run(encoded, read), strict=True)
+    return _in_order(np.concatenate(order), torch.cat(rows))
+
+
+def forward_tokens(passes: Passes, encoded: Encoded, read: Reader) -> FloatArray:
+    """Return the row (n_tokens, ...) that `read` gives for each token, aligned with ``encoded.ids``, as float32.
+
+    `read` returns a batch's rows as `Batch.flat` lays them.
+    """
+    order, rows = zip(*passes.run(encoded, read), strict=True)
+    windows = np.concatenate(order)
+    return _in_order(token_positions(encoded.starts[windows], encoded.lengths[windows]), torch.cat(rows))
+
+
+def _in_order(places: Rows, rows: torch.Tensor) -> FloatArray:
+    stacked = rows.cpu().numpy()
     restored = np.empty_like(stacked)
-    restored[np.concatenate(order)] = stacked
+    restored[places] = stacked
     return restored
 
 
@@ -88,3 +101,8 @@ def read_logits(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
     """Return the logits (B, C) of a classification head."""
     logits: torch.Tensor = model(**batch.inputs()).logits
     return logits
+
+
+def read_token_logits(model: PreTrainedModel, batch: Batch) -> torch.Tensor:
+    """Return the logits (N, C) of a head that gives a row a token."""
+    return batch.flat(model(**batch.inputs()).logits)

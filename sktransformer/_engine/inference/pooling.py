@@ -14,15 +14,9 @@ POOLINGS = ("mean", "cls")
 def mean(hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
     """Mean of the hidden states of real tokens: (B, T, H) or a packed (1, N, H) becomes (B, H)."""
     if batch.packed is not None:
-        layout = batch.packed
-        owner = torch.repeat_interleave(
-            torch.arange(len(batch), device=hidden.device),
-            layout.bounds.diff().long(),
-            output_size=hidden.shape[1],
-        )
         total = torch.zeros(len(batch), hidden.shape[-1], device=hidden.device, dtype=torch.float32)
-        total.index_add_(0, owner, hidden[0].float())
-        return total / layout.bounds.diff()[:, None]
+        total.index_add_(0, batch.owners(), hidden[0].float())
+        return total / batch.packed.bounds.diff()[:, None]
     if batch.attention_mask is None:
         return hidden.float().mean(dim=1)
     mask = batch.attention_mask[..., None].float()  # (B, T, 1)

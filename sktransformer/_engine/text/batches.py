@@ -52,6 +52,21 @@ class Batch:
         given = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
         return given if self.packed is None else {**given, "packed_layout": self.packed}
 
+    def flat(self, rows: torch.Tensor) -> torch.Tensor:
+        """Lay the real tokens' rows of the windows end to end: (B, T, ...) or a packed (1, N, ...) becomes (N, ...)."""
+        if self.packed is not None:
+            return rows[0]
+        return rows.flatten(0, 1) if self.attention_mask is None else rows[self.attention_mask.bool()]
+
+    def owners(self) -> torch.Tensor:
+        """Return for each row of `flat` the output row, 0 to B - 1, of the window that it belongs to."""
+        rows = torch.arange(len(self), device=self.input_ids.device)
+        if self.packed is not None:
+            return torch.repeat_interleave(
+                rows, self.packed.bounds.diff().long(), output_size=self.input_ids.shape[1]
+            )
+        return self.flat(rows[:, None].expand(self.input_ids.shape))
+
 
 @dataclass(frozen=True)
 class Collator:
@@ -69,7 +84,7 @@ class Collator:
 
     def _packed(self, encoded: Encoded, windows: Rows) -> Batch:
         lengths = encoded.lengths[windows]
-        tokens = _token_positions(encoded.starts[windows], lengths)
+        tokens = token_positions(encoded.starts[windows], lengths)
         bounds = np.concatenate([[0], np.cumsum(lengths)])
         types = encoded.types[tokens] if encoded.types is not None and self.segments else None
         return Batch(
@@ -101,7 +116,7 @@ class Collator:
     def _padded(self, encoded: Encoded, windows: Rows) -> Batch:
         lengths = encoded.lengths[windows]
         mask = np.arange(int(lengths.max()))[None, :] < lengths[:, None]  # (B, T)
-        tokens = _token_positions(encoded.starts[windows], lengths)
+        tokens = token_positions(encoded.starts[windows], lengths)
         ids = np.full(mask.shape, self.pad_token_id, dtype=np.int64)
         ids[mask] = encoded.ids[tokens]
         types = None
@@ -123,8 +138,8 @@ class Collator:
         return tensor.to(self.device)
 
 
-def _token_positions(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Return the positions in `Encoded.ids` of windows that begin at `starts`."""
+def token_positions(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the positions in `Encoded.ids` of the tokens of windows that begin at `starts`, end to end."""
     offsets = np.concatenate([[0], np.cumsum(lengths)[:-1]])
     return np.arange(int(lengths.sum())) - np.repeat(offsets - starts, lengths)
 

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .documents import Documents
-from .windows import Cut, Encoded, IntArray, Segments, Template, assemble, plan_windows, warn_cut
+from .placing import Offsets, Placed, places
+from .windows import Cut, Encoded, IntArray, Plan, Segments, Template, assemble, plan_windows, warn_cut
 
 PROBES = ("a", "0", ".", "的")  # known texts; a vocabulary learned on few texts may lack some
 
@@ -49,35 +50,59 @@ class TextEncoder:
         ValueError
             When `max_length` leaves no room beside the special tokens.
         """
-        template = self.single if documents.second is None else self.pair
-        room = cut.room(template.n_special)
         columns = self.tokenize(documents)
+        template, plan = self._plan(columns, cut)
+        if warn:
+            warn_cut(plan.n_cut, len(documents), cut)
+        return assemble(template, columns, plan)
+
+    def encode_placed(self, documents: Documents, cut: Cut, *, warn: bool = True) -> Placed:
+        """Return the windows that `encode` returns, with the place of each token in its text."""
+        offsets = None
+        if self._backend is None:
+            columns = self.tokenize(documents)
+        else:
+            found = [[self._tokens(text) for text in texts] for texts in _columns(documents)]
+            columns = [[ids for ids, _ in column] for column in found]
+            offsets = tuple([characters for _, characters in column] for column in found)
+        template, plan = self._plan(columns, cut)
+        text, index = places(template, plan, pairs=documents.second is not None)
+        if warn:
+            warn_cut(plan.n_cut, len(documents), cut)
+        return Placed(assemble(template, columns, plan), text, index, offsets)
+
+    def _plan(self, columns: list[list[IntArray]], cut: Cut) -> tuple[Template, Plan]:
+        """Plan the windows; a document that would have no token at all gets one, in place."""
+        template = self.single if len(columns) == 1 else self.pair
+        room = cut.room(template.n_special)
         lengths = [list(map(len, column)) for column in columns]
-        if not template.n_special:  # an empty document still needs one token to be read
+        if not template.n_special:
             for i, row in enumerate(zip(*lengths, strict=True)):
                 if not sum(row):
                     columns[0][i], lengths[0][i] = self._filler, 1
-        plan = plan_windows(lengths[0], lengths[1] if len(lengths) == 2 else None, room, cut)
-        encoded = assemble(template, columns, plan)
-        if warn:
-            warn_cut(plan.n_cut, len(documents), cut)
-        return encoded
+        return template, plan_windows(lengths[0], lengths[1] if len(lengths) == 2 else None, room, cut)
 
     def tokenize(self, documents: Documents) -> list[list[IntArray]]:
         """Return the ids of each text without special tokens, a list for the first texts and one for the second."""
-        return [self._ids(texts) for texts in (documents.first, documents.second) if texts is not None]
+        return [self._ids(texts) for texts in _columns(documents)]
 
     def _ids(self, texts: list[str]) -> list[IntArray]:
-        rows = self._all_ids(texts)
-        return rows if self._left_out is None else [ids[ids != self._left_out] for ids in rows]
-
-    def _all_ids(self, texts: list[str]) -> list[IntArray]:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
             encode = self._plain_backend().encode
-            return [np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts]
-        with self._lock:
-            return [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
+            rows = [np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts]
+        else:
+            with self._lock:
+                rows = [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
+        return rows if self._left_out is None else [ids[ids != self._left_out] for ids in rows]
+
+    def _tokens(self, text: str) -> tuple[IntArray, Offsets]:
+        """Return the ids of a text, and the characters that each stands for."""
+        found = self._plain_backend().encode(text, add_special_tokens=False)
+        ids = np.asarray(found.ids, dtype=np.int32)
+        offsets = np.asarray(found.offsets, dtype=np.int32).reshape(-1, 2)
+        kept = ids != self._left_out if self._left_out is not None else slice(None)
+        return ids[kept], offsets[kept]
 
     def _plain_backend(self) -> Any:
         """Return a backend that neither cuts nor pads.
@@ -118,6 +143,10 @@ class TextEncoder:
 
     def _bare(self, text: str) -> list[int]:
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _columns(documents: Documents) -> list[list[str]]:
+    return [documents.first] if documents.second is None else [documents.first, documents.second]
 
 
 def _find(ids: list[int], part: list[int], start: int) -> int:

@@ -115,3 +115,21 @@ class ProgressBar(Callback):
         """Close the bar, also after an error."""
         if hasattr(self, "bar_"):
             self.bar_.close()
+
+
+def named_callbacks(callbacks: Any) -> list[tuple[str, Any]]:
+    """Give names to skorch callbacks, which come as instances, classes, or pairs of a name and one of these."""
+    if callbacks is None:
+        return []
+    if not isinstance(callbacks, (list, tuple)):
+        raise TypeError(
+            f"callbacks must be a list of skorch callbacks, got {type(callbacks).__name__}; put it into a list."
+        )
+    named = []
+    for i, given in enumerate(callbacks):
+        name, callback = given if isinstance(given, tuple) and len(given) == 2 else (f"user_{i}", given)
+        kind = callback if isinstance(callback, type) else type(callback)
+        if not issubclass(kind, Callback):
+            raise TypeError(f"callbacks[{i}] must be a skorch callback, got {type(callback).__name__}.")
+        named.append((str(name), callback))
+    return named

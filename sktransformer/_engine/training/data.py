@@ -4,23 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import torch
 from torch.utils.data import Dataset
 
-from ..text.batches import Rows
+from ..text.batches import Rows, token_positions
 from ..text.windows import Encoded
+
+
+class BatchTargets(Protocol):
+    """What an objective compares with, for any of the windows."""
+
+    def of(self, encoded: Encoded, windows: Rows) -> torch.Tensor: ...
+
+
+@dataclass(frozen=True)
+class DocumentTargets:
+    """One target a document, (n_documents, ...): its windows share it."""
+
+    values: torch.Tensor
+
+    def of(self, encoded: Encoded, windows: Rows) -> torch.Tensor:
+        """Return the targets (B, ...) of the documents that `windows` belong to."""
+        return self.values[torch.from_numpy(encoded.document[windows].astype(np.int64))]
+
+
+@dataclass(frozen=True)
+class WindowTargets:
+    """One target a window, (n_windows, ...)."""
+
+    values: torch.Tensor
+
+    def of(self, encoded: Encoded, windows: Rows) -> torch.Tensor:
+        """Return the targets (B, ...) of `windows`."""
+        return self.values[torch.from_numpy(windows)]
+
+
+@dataclass(frozen=True)
+class TokenTargets:
+    """One target a token, (n_tokens,), laid end to end as `Encoded.ids`."""
+
+    values: torch.Tensor
+
+    def of(self, encoded: Encoded, windows: Rows) -> torch.Tensor:
+        """Return the targets (N,) of the tokens of `windows`, end to end: the order of `Batch.flat`."""
+        tokens = token_positions(encoded.starts[windows], encoded.lengths[windows])
+        return self.values[torch.from_numpy(tokens)]
+
+
+class Examples(NamedTuple):
+    """Encoded documents and their targets; `shares` (n_windows,) of their document's weight that its windows have."""
+
+    encoded: Encoded
+    targets: BatchTargets
+    shares: npt.NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True)
 class TrainingData(Dataset[int]):
-    """Encoded documents, their targets (n, ...) and weights (n,); `weights` have mean 1 over the documents."""
+    """Encoded documents, their targets and weights (n,), which have mean 1 over the documents.
+
+    The windows of a document share its weight alike, unless `shares` (n_windows,) says how.
+    """
 
     encoded: Encoded
-    targets: torch.Tensor
+    targets: BatchTargets
     weights: torch.Tensor
+    shares: npt.NDArray[np.float64] | None = None
     window_weights: torch.Tensor = field(init=False)
 
     def __len__(self) -> int:
@@ -28,14 +81,15 @@ class TrainingData(Dataset[int]):
 
     def __post_init__(self) -> None:
         owners = self.encoded.document
-        shares = 1.0 / np.bincount(owners, minlength=len(self))[owners]
+        shares = self.shares
+        if shares is None:
+            shares = 1.0 / np.bincount(owners, minlength=len(self))[owners]
         rows = torch.from_numpy(owners.astype(np.int64))
-        # a document's windows share its weight
         object.__setattr__(self, "window_weights", self.weights[rows] * torch.from_numpy(shares).float())
 
     def targets_of(self, windows: Rows) -> torch.Tensor:
-        """Return the targets of the documents that `windows` belong to."""
-        return self.targets[torch.from_numpy(self.encoded.document[windows].astype(np.int64))]
+        """Return what the objective compares the outputs of `windows` with."""
+        return self.targets.of(self.encoded, windows)
 
     def windows_of(self, documents: Rows) -> Rows:
         """Return the windows that belong to `documents`."""

@@ -19,7 +19,8 @@ import torch
 
 from sktransformer._engine.checkpoints import bundle as room
 from sktransformer._engine.checkpoints.bundle import from_bundle, to_bundle, versions
-from sktransformer._engine.checkpoints.loading import Checkpoint, Head, load_checkpoint
+from sktransformer._engine.checkpoints.heads import Head
+from sktransformer._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from sktransformer._engine.checkpoints.packing import ATTENTION
 from sktransformer._engine.checkpoints.sources import resolve
 from sktransformer._engine.errors import PersistenceError, VersionMismatchWarning

@@ -13,7 +13,8 @@ import pytest
 import torch
 from transformers import BertConfig, BertForSequenceClassification, PreTrainedModel
 
-from sktransformer._engine.checkpoints.loading import Checkpoint, Head
+from sktransformer._engine.checkpoints.heads import Head
+from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.checkpoints.packing import ATTENTION, PACKABLE, enable_packing
 from sktransformer._engine.checkpoints.structure import first_position
 from sktransformer._engine.text.batches import Batch, Collator, Layout

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,13 @@ from transformers import PreTrainedModel
 from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.checkpoints.structure import first_position
 from sktransformer._engine.errors import OutOfMemoryBackoffWarning
-from sktransformer._engine.inference.forward import forward, read_logits
+from sktransformer._engine.inference.forward import (
+    Passes,
+    forward,
+    forward_tokens,
+    read_logits,
+    read_token_logits,
+)
 from sktransformer._engine.text.batches import Batch, Collator, Layout
 from sktransformer._engine.text.documents import Documents
 from sktransformer._engine.text.encoding import TextEncoder
@@ -68,7 +75,7 @@ def run(
     precision: torch.dtype = torch.float32,
 ) -> npt.NDArray[np.float32]:
     model: Any = None
-    return forward(model, encoded, collator(layout), read, token_budget=budget, precision=precision)
+    return forward(Passes(model, collator(layout), budget, precision), encoded, read)
 
 
 EXPECTED = [[i, length] for i, length in enumerate(LENGTHS)]
@@ -195,14 +202,8 @@ def collator_of(loaded: Checkpoint, layout: Layout) -> Collator:
 
 def logits(loaded: Checkpoint, texts: list[str], budget: int, layout: Layout) -> npt.NDArray[np.float32]:
     encoded = TextEncoder(loaded.tokenizer).encode(Documents(texts), Cut(64), warn=False)
-    return forward(
-        loaded.model,
-        encoded,
-        collator_of(loaded, layout),
-        read_logits,
-        token_budget=budget,
-        precision=torch.float32,
-    )
+    passes = Passes(loaded.model, collator_of(loaded, layout), budget, torch.float32)
+    return forward(passes, encoded, read_logits)
 
 
 @pytest.mark.parametrize("name", [*ENCODERS, "bart", "gpt2", "llama"])
@@ -244,3 +245,21 @@ def test_nothing_is_recorded_for_a_gradient(checkpoint: Loader) -> None:
     loaded = checkpoint("bert", "classification")
     logits(loaded, TEXTS, 60, "padded")
     assert all(parameter.grad is None for parameter in loaded.model.parameters())
+
+
+@pytest.mark.parametrize("name", ["bert", "camembert", "distilbert", "flaubert", "modernbert", "gpt2"])
+def test_each_token_has_its_row_however_windows_are_batched(name: str, checkpoint: Loader) -> None:
+    loaded = checkpoint(name, "tokens")
+    encoded = TextEncoder(loaded.tokenizer).encode(Documents(TEXTS), Cut(64), warn=False)
+    alone = []
+    for a, b in pairwise(encoded.starts):
+        ids = torch.from_numpy(encoded.ids[a:b].astype(np.int64))[None]
+        # with a mask: without one, FlauBERT takes a text's "<pad>" for padding
+        alone.append(loaded.model(input_ids=ids, attention_mask=torch.ones_like(ids)).logits[0].detach())
+    expected = torch.cat(alone).numpy()
+    layouts: list[Layout] = LAYOUTS if loaded.packable else ["padded"]
+    for layout in layouts:
+        for budget in (1, 40, 10_000):
+            passes = Passes(loaded.model, collator_of(loaded, layout), budget, torch.float32)
+            rows = forward_tokens(passes, encoded, read_token_logits)
+            np.testing.assert_allclose(rows, expected, rtol=0, atol=2e-6)

@@ -10,7 +10,7 @@ import torch
 
 from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.checkpoints.structure import first_position
-from sktransformer._engine.inference.forward import forward
+from sktransformer._engine.inference.forward import Passes, forward
 from sktransformer._engine.inference.pooling import POOLINGS, cls, mean, reader
 from sktransformer._engine.text.batches import Batch, Collator, Layout
 from sktransformer._engine.text.documents import Documents
@@ -111,7 +111,5 @@ def test_models_are_pooled_over_their_real_tokens(name: str, pooling: str, check
             CPU,
             getattr(config, "type_vocab_size", 0) > 1,
         )
-        found = forward(
-            loaded.model, encoded, collator, reader(pooling), token_budget=50, precision=torch.float32
-        )
+        found = forward(Passes(loaded.model, collator, 50, torch.float32), encoded, reader(pooling))
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)

@@ -15,7 +15,7 @@ from sktransformer._engine.text.batches import Collator, Layout
 from sktransformer._engine.text.documents import Documents
 from sktransformer._engine.text.encoding import TextEncoder
 from sktransformer._engine.text.windows import Cut
-from sktransformer._engine.training.data import TrainingData, normalized_weights
+from sktransformer._engine.training.data import DocumentTargets, TrainingData, normalized_weights
 from sktransformer._engine.training.fit import TrainingSettings
 from sktransformer._engine.training.losses import CrossEntropy, OnLogits
 from sktransformer._engine.training.net import MicroBatchNet
@@ -95,7 +95,7 @@ def make_task(fresh_checkpoint: Callable[..., Checkpoint]) -> Callable[..., Task
         loaded = fresh_checkpoint(name, "classification", 2, dropout=dropout, attention_dropout=dropout)
         encoded = TextEncoder(loaded.tokenizer).encode(Documents(TEXTS), Cut(64))
         targets = torch.arange(len(TEXTS)) % 2
-        data = TrainingData(encoded, targets, normalized_weights(weights, len(TEXTS)))
+        data = TrainingData(encoded, DocumentTargets(targets), normalized_weights(weights, len(TEXTS)))
         config = loaded.model.config
         collator = Collator(
             layout if loaded.packable else "padded",

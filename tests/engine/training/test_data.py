@@ -9,7 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sktransformer._engine.text.windows import Encoded
-from sktransformer._engine.training.data import OptimizerBatches, TrainingData, normalized_weights
+from sktransformer._engine.training.data import (
+    DocumentTargets,
+    OptimizerBatches,
+    TokenTargets,
+    TrainingData,
+    WindowTargets,
+    normalized_weights,
+)
 
 
 def data(owners: list[int], n_documents: int) -> TrainingData:
@@ -18,7 +25,7 @@ def data(owners: list[int], n_documents: int) -> TrainingData:
     encoded = Encoded(
         np.arange(n, dtype=np.int32), np.arange(n + 1), np.array(owners, dtype=np.int32), n_documents
     )
-    return TrainingData(encoded, torch.zeros(n_documents), torch.ones(n_documents))
+    return TrainingData(encoded, DocumentTargets(torch.zeros(n_documents)), torch.ones(n_documents))
 
 
 # -- weights -----------------------------------------------------------------------------------------------------------
@@ -62,7 +69,9 @@ def test_several_windows_a_document() -> None:
 def test_the_windows_of_a_document_share_its_weight_and_have_its_target() -> None:
     owners = np.array([0, 0, 1, 2, 2, 2], dtype=np.int32)
     encoded = Encoded(np.arange(6, dtype=np.int32), np.arange(7), owners, 3)
-    training = TrainingData(encoded, torch.tensor([10, 11, 12]), torch.tensor([1.0, 0.5, 1.5]))
+    training = TrainingData(
+        encoded, DocumentTargets(torch.tensor([10, 11, 12])), torch.tensor([1.0, 0.5, 1.5])
+    )
     assert training.window_weights.tolist() == [0.5, 0.5, 0.5, 0.5, 0.5, 0.5]
     assert training.window_weights.dtype is torch.float32
     assert training.targets_of(np.array([5, 0, 2])).tolist() == [12, 10, 11]
@@ -70,8 +79,23 @@ def test_the_windows_of_a_document_share_its_weight_and_have_its_target() -> Non
 
 def test_targets_may_be_rows() -> None:
     encoded = data([0, 1], 2).encoded
-    training = TrainingData(encoded, torch.tensor([[0.1, 0.9], [1.0, 0.0]]), torch.ones(2))
+    training = TrainingData(encoded, DocumentTargets(torch.tensor([[0.1, 0.9], [1.0, 0.0]])), torch.ones(2))
     assert training.targets_of(np.array([1])).tolist() == [[1.0, 0.0]]
+
+
+def test_windows_may_have_targets_and_shares_of_their_own() -> None:
+    encoded = Encoded(np.arange(6, dtype=np.int32), np.arange(4) * 2, np.array([0, 0, 1], dtype=np.int32), 2)
+    shares = np.array([0.25, 0.75, 1.0])
+    training = TrainingData(encoded, WindowTargets(torch.tensor([7, 8, 9])), torch.tensor([0.5, 1.5]), shares)
+    assert training.targets_of(np.array([2, 0])).tolist() == [9, 7]
+    assert training.window_weights.tolist() == [0.125, 0.375, 1.5]
+
+
+def test_tokens_may_have_targets_in_the_order_of_a_batch() -> None:
+    starts = np.array([0, 1, 4, 6])
+    encoded = Encoded(np.arange(6, dtype=np.int32), starts, np.arange(3, dtype=np.int32), 3)
+    training = TrainingData(encoded, TokenTargets(torch.arange(10, 16)), torch.ones(3))
+    assert training.targets_of(np.array([2, 0, 1])).tolist() == [14, 15, 10, 11, 12, 13]
 
 
 # -- optimizer batches -------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ import torch
 
 from sktransformer._engine.checkpoints.structure import freeze
 from sktransformer._engine.errors import NonFiniteLossError
-from sktransformer._engine.inference.forward import forward, read_logits
+from sktransformer._engine.inference.forward import Passes, forward, read_logits
 from sktransformer._engine.training import fit as room
 from sktransformer._engine.training.fit import HISTORY, TrainingResult, train
 from sktransformer._engine.training.losses import CrossEntropy, OnLogits
@@ -32,9 +32,7 @@ def weights(task: Any) -> torch.Tensor:
 
 
 def predictions(task: Any) -> np.ndarray:
-    rows = forward(
-        task.model, task.data.encoded, task.collator, read_logits, token_budget=200, precision=torch.float32
-    )
+    rows = forward(Passes(task.model, task.collator, 200, torch.float32), task.data.encoded, read_logits)
     return rows.argmax(axis=1)
 
 
@@ -48,7 +46,7 @@ def test_a_separable_task_is_learned(name: str, make_task: MakeTask) -> None:
     result = run(task)
     losses = [row["train_loss"] for row in result.history]
     assert losses[-1] < 0.3 < losses[0]
-    assert predictions(task).tolist() == task.data.targets.tolist()
+    assert predictions(task).tolist() == task.data.targets.values.tolist()
 
 
 def test_the_history_has_a_row_an_epoch(make_task: MakeTask) -> None:
@@ -65,10 +63,8 @@ def test_the_history_has_a_row_an_epoch(make_task: MakeTask) -> None:
 def test_the_loss_of_an_epoch_is_the_mean_over_documents(make_task: MakeTask) -> None:
     """Also when the last batch is small; at a rate of 0 every epoch has the loss of the first weights."""
     task = make_task(batch_size=5, learning_rate=0.0, weight_decay=0.0)
-    rows = forward(
-        task.model, task.data.encoded, task.collator, read_logits, token_budget=200, precision=torch.float32
-    )
-    expected = CrossEntropy()(torch.from_numpy(rows), task.data.targets).mean().item()
+    rows = forward(Passes(task.model, task.collator, 200, torch.float32), task.data.encoded, read_logits)
+    expected = CrossEntropy()(torch.from_numpy(rows), task.data.targets.values).mean().item()
     assert [row["train_loss"] for row in run(task).history] == pytest.approx([expected] * 3, abs=1e-6)
 
 
@@ -194,7 +190,7 @@ def test_training_goes_on_after_a_validation_that_predicts(name: str, make_task:
 
     def score() -> float:
         seen.append(task.model.training)
-        return float((predictions(task) == task.data.targets.numpy()).mean())
+        return float((predictions(task) == task.data.targets.values.numpy()).mean())
 
     result = run(task, score=score)
     assert seen == [False] * len(result.history)

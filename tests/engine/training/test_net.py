@@ -18,7 +18,7 @@ from sktransformer._engine.errors import OutOfMemoryBackoffWarning
 from sktransformer._engine.text.batches import Layout
 from sktransformer._engine.text.windows import Encoded
 from sktransformer._engine.training import net as room
-from sktransformer._engine.training.data import TrainingData
+from sktransformer._engine.training.data import DocumentTargets, TrainingData
 
 MakeTask = Callable[..., Any]
 ROWS = np.array([5, 2, 7, 0, 3])
@@ -33,7 +33,7 @@ def reference(task: Any, rows: np.ndarray, weights: torch.Tensor) -> dict[str, t
     for row in rows:
         window = encoded.ids[encoded.starts[row] : encoded.starts[row + 1]]
         logits = task.model(input_ids=torch.from_numpy(window.astype(np.int64))[None]).logits
-        total = total + weights[row] * F.cross_entropy(logits, task.data.targets[row : row + 1])
+        total = total + weights[row] * F.cross_entropy(logits, task.data.targets.values[row : row + 1])
     (total / len(rows)).backward()
     return take_gradients(task.model)
 
@@ -96,7 +96,9 @@ def test_the_loss_of_the_step_is_the_mean_over_the_batch(budget: int, make_task:
         encoded = task.data.encoded
         ids = torch.from_numpy(encoded.ids[encoded.starts[row] : encoded.starts[row + 1]].astype(np.int64))
         losses.append(
-            F.cross_entropy(task.model(input_ids=ids[None]).logits, task.data.targets[row : row + 1]).item()
+            F.cross_entropy(
+                task.model(input_ids=ids[None]).logits, task.data.targets.values[row : row + 1]
+            ).item()
         )
     assert step["loss"].item() == pytest.approx(np.mean(losses), abs=1e-6)
     assert not step["loss"].requires_grad
@@ -112,7 +114,7 @@ def test_the_windows_of_a_document_share_its_weight(make_task: MakeTask) -> None
     )
     targets, weights = torch.tensor([1, 0]), torch.tensor([0.5, 1.5])
     net = task.net(token_budget=16).initialize()
-    net.data_ = TrainingData(cut, targets, weights)
+    net.data_ = TrainingData(cut, DocumentTargets(targets), weights)
     step = net.train_step_single((np.array([0, 1]),))
     found = take_gradients(task.model)
     losses = [
