@@ -12,7 +12,9 @@ from ..nn.crf import LinearChainCRF
 from ._schemes import legal_transitions
 
 DECODINGS = ("argmax", "bio", "crf")
-CRF_RATE = 1e-2  # transitions start at 0 and have to grow to a few units; an encoder moves in steps of some 1e-5
+CRF_RATE = (
+    1e-2  # transitions start at 0 and have to grow to a few units; an encoder moves in steps of some 1e-5
+)
 WORDS = 4096  # of a batch, padding counted
 
 Scores = npt.NDArray[np.float32]  # (n_words, C)
@@ -27,9 +29,7 @@ def chain_of(tags: Sequence[str], scheme: str | None, learning_rate: float = 0.0
     if scheme is None:
         return LinearChainCRF(len(tags), learning_rate_factor=factor)
     starts, pairs, ends = (torch.from_numpy(allowed) for allowed in legal_transitions(tags, scheme))
-    return LinearChainCRF(
-        len(tags), starts=starts, transitions=pairs, ends=ends, learning_rate_factor=factor
-    )
+    return LinearChainCRF(len(tags), starts=starts, transitions=pairs, ends=ends, learning_rate_factor=factor)
 
 
 def best_tags(scores: Sequence[Scores], chain: LinearChainCRF | None) -> list[npt.NDArray[np.int64]]:

@@ -132,9 +132,7 @@ def _from_texts(rows: list[Any], name: str) -> Sentences:
             )
     raw = ["" if _is_missing(row) else str.__str__(row) for row in rows]
     places = [word_places(text) for text in raw]
-    words = [
-        [_mended(text[start:end]) for start, end in row] for text, row in zip(raw, places, strict=True)
-    ]
+    words = [[_mended(text[start:end]) for start, end in row] for text, row in zip(raw, places, strict=True)]
     return _sentences(words, raw, places)
 
 

@@ -121,7 +121,9 @@ def require_spelt(rows: list[list[Any]], name: str = "y") -> None:
     for i, row in enumerate(rows):
         for j, tag in enumerate(row):
             if split_tag(tag) is None:
-                raise ValueError(f"{name}[{i}][{j}] is {tag!r}, no tag of a scheme; pass 'O' or 'PREFIX-TYPE'.")
+                raise ValueError(
+                    f"{name}[{i}][{j}] is {tag!r}, no tag of a scheme; pass 'O' or 'PREFIX-TYPE'."
+                )
 
 
 def _listed(y: Any, name: str) -> list[Any]:

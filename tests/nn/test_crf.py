@@ -31,7 +31,11 @@ def drawn(seed: int = 0, *, barred: bool = False) -> tuple[LinearChainCRF, torch
 
 
 def score(
-    crf: LinearChainCRF, emissions: torch.Tensor, labels: tuple[int, ...], begins: bool = True, ends: bool = True
+    crf: LinearChainCRF,
+    emissions: torch.Tensor,
+    labels: tuple[int, ...],
+    begins: bool = True,
+    ends: bool = True,
 ) -> torch.Tensor:
     """The formula's s(y) for one sequence, term by term."""
     start = crf.start_scores.masked_fill(~crf.allowed_starts, BARRED)

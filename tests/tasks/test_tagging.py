@@ -27,7 +27,7 @@ from sktransformer.testing import tiny_checkpoint
 from .tagging_helpers import PARTS, X, Y, quick, tagger
 
 DECODINGS = ("argmax", "bio", "crf")
-LONG = ["Marie", "habite", "à", "Lyon", "zzz", "\t"] * 60
+LONG = ["Marie", "habite", "à", "Lyon", "zzz", "\t"] * 30
 
 
 @pytest.fixture(scope="module")
@@ -94,9 +94,9 @@ def test_numbers_do_not_depend_on_neighbours_or_budgets(name: str, decoding: str
 
 
 def test_a_long_sentence_is_read_in_windows_and_trained_on_whole() -> None:
-    sentences, tags = [LONG, *X[:4]], [["B-PER", "O", "O", "B-LOC", "O", "O"] * 60, *Y[:4]]
+    sentences, tags = [LONG, *X[:4]], [["B-PER", "O", "O", "B-LOC", "O", "O"] * 30, *Y[:4]]
     for decoding in ("argmax", "crf"):
-        model = tagger(decoding=decoding, max_epochs=25, max_length=32).fit(sentences, tags)
+        model = tagger(decoding=decoding, max_epochs=12, max_length=32).fit(sentences, tags)
         found = model.predict([LONG])[0]
         assert (found == np.array(tags[0])).mean() > 0.95
 
@@ -134,28 +134,34 @@ def test_decoding_may_be_switched_after_a_fit(fitted: dict[str, Any]) -> None:
         quick(decoding="viterby").fit(X, Y)
 
 
+@pytest.mark.filterwarnings("ignore:training collapsed")
 def test_the_loss_is_the_mean_over_words_and_weights_scale_it() -> None:
     """At a rate of 0: the loss on record is the mean of -log p over all words."""
     model = quick(learning_rate=0.0, weight_decay=0.0, batch_size=100, decoding="argmax")
-    with pytest.warns(ConvergenceWarning, match="every word is taken for"):
-        model.fit(X[:4], Y[:4])
+    model.fit(X[:4], Y[:4])
     shares = np.concatenate(model.predict_proba(X[:4]))
     index = np.searchsorted(model.classes_, list(chain.from_iterable(Y[:4])))
     losses = -np.log(shares[np.arange(len(index)), index])
     assert model.history_["train_loss"].iloc[0] == pytest.approx(losses.mean(), abs=1e-5)
     owners = np.repeat(np.arange(4), [len(row) for row in Y[:4]])
     weights = np.array([0.0, 1.0, 3.0, 0.5])
-    with pytest.warns(ConvergenceWarning):
-        weighted = model.fit(X[:4], Y[:4], sample_weight=weights).history_["train_loss"].iloc[0]
+    weighted = model.fit(X[:4], Y[:4], sample_weight=weights).history_["train_loss"].iloc[0]
     assert weighted == pytest.approx(np.average(losses, weights=weights[owners]), abs=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:training collapsed")
 def test_the_loss_of_a_crf_does_not_depend_on_budgets() -> None:
     losses = [
-        quick(decoding="crf", token_budget=budget).fit([*X, LONG], [*Y, ["O"] * len(LONG)]).history_["train_loss"]
+        quick(decoding="crf", token_budget=budget).fit([*X, LONG], [*Y, ["O"] * len(LONG)]).history_
         for budget in (1, 100_000)
     ]
-    assert losses[0].iloc[0] == pytest.approx(losses[1].iloc[0], abs=1e-4)
+    one, other = (history["train_loss"].iloc[0] for history in losses)
+    assert one == pytest.approx(other, abs=1e-4)
+
+
+def test_a_training_that_finds_one_tag_warns() -> None:
+    with pytest.warns(ConvergenceWarning, match="every word is taken for 'O'"):
+        tagger(max_epochs=3).fit(X, [Y[0], *(["O"] * len(row) for row in Y[1:])])
 
 
 def test_raw_texts_and_their_words_give_the_same(fitted: dict[str, Any]) -> None:
@@ -201,25 +207,23 @@ def test_scores_inside_scikit_learn() -> None:
     scores = cross_val_score(tagger(), X, Y, cv=KFold(2), error_score="raise")
     assert scores.tolist() == [1.0, 1.0]  # no NaN, which a ragged y would give a classifier
     search = GridSearchCV(
-        make_pipeline("passthrough", tagger(max_epochs=6)),
+        make_pipeline("passthrough", tagger()),
         {"transformertokenclassifier__decoding": ["bio", "crf"]},
         scoring=entity_f1_scorer,
         cv=KFold(2),
         error_score="raise",
     ).fit(X, Y)
-    assert search.best_score_ > 0.5
-    parts = cross_val_score(
-        tagger(), X, PARTS, cv=KFold(2), scoring=token_accuracy_scorer, error_score="raise"
-    )
-    assert parts.tolist() == [1.0, 1.0]
+    assert search.best_score_ == 1.0
+    parts = quick(max_epochs=3).fit(X, PARTS)
+    assert token_accuracy_scorer(parts, X, PARTS) == parts.score(X, PARTS)
     with pytest.raises(ValueError, match="use token_accuracy_scorer"):
-        entity_f1_scorer(tagger().fit(X, PARTS), X, PARTS)
+        entity_f1_scorer(parts, X, PARTS)
 
 
 def test_without_the_extra_training_does_not_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_entity_scores, "optional_import", _missing)
     with pytest.raises(MissingExtraError):
-        quick(early_stopping=True, model="/no/such/folder").fit(X, Y)
+        quick(early_stopping=True).set_params(model="/no/such/folder").fit(X, Y)
     assert quick().fit(X, PARTS).score(X, PARTS) >= 0
 
 
@@ -242,7 +246,7 @@ def test_early_stopping_keeps_the_best_epoch_with_its_transitions() -> None:
     assert len(model.history_) == 4
     assert torch.equal(model.model_.crf.transition_scores, seen[1])
     assert not torch.equal(seen[0], seen[1])
-    stopped = tagger(early_stopping=True, validation_fraction=0.25).fit(X, Y)
+    stopped = tagger(early_stopping=True, validation_fraction=0.25, n_iter_no_change=9).fit(X, Y)
     assert stopped.history_["valid_score"].max() == 1.0
 
 
@@ -298,5 +302,5 @@ def test_a_folder_without_a_head_or_transitions_is_refused(tmp_path: Path) -> No
     quick(decoding="bio", max_epochs=2).fit(X, Y).save_pretrained(tmp_path)
     with pytest.raises(WrongTaskError, match="holds no transitions of a CRF"):
         TransformerTokenClassifier.from_pretrained(tmp_path, decoding="crf")
-    with pytest.raises(WrongTaskError, match="no trained tokens head"):
+    with pytest.raises(WrongTaskError, match="no trained token classification head"):
         TransformerTokenClassifier.from_pretrained(tiny_checkpoint("bert"))

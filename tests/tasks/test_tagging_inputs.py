@@ -83,7 +83,11 @@ def test_rows_taken_keep_their_tags() -> None:
         ({"a": 1}, TypeError, "ordered iterable"),
         ([["a"], None, ["b"], float("nan")], ValueError, "X has 2 missing value(s)"),
         ([["a"], None], ValueError, "at 1; drop or fill them"),
-        ([["a"], ["b", None]], ValueError, "X[1] has 1 missing value(s), NaN or None (the first is NoneType), at 1"),
+        (
+            [["a"], ["b", None]],
+            ValueError,
+            "X[1] has 1 missing value(s), NaN or None (the first is NoneType), at 1",
+        ),
         ([["a"], ["b", 3]], TypeError, "X[1][1] must be a word (str), got int"),
         ([["a"], "b c"], TypeError, "X[1] must be a list of words, got str"),
         ([["a"], b"b"], TypeError, "got bytes; decode it first"),
@@ -122,7 +126,11 @@ def test_lone_surrogates_are_replaced_and_places_stay() -> None:
         ([TAGS[0], ["O", "O"], TAGS[2]], ValueError, "y[1] has 2 tag(s), but X[1] has 1 word(s)"),
         ([TAGS[0], [None], TAGS[2]], ValueError, "y[1][0] is missing (NoneType)"),
         ([TAGS[0], [float("nan")], TAGS[2]], ValueError, "y[1][0] is missing (float)"),
-        ([TAGS[0], ["I-LOC"], TAGS[2]], ValueError, "y[1][0] is 'I-LOC', but in IOB2 it can't begin a sentence"),
+        (
+            [TAGS[0], ["I-LOC"], TAGS[2]],
+            ValueError,
+            "y[1][0] is 'I-LOC', but in IOB2 it can't begin a sentence",
+        ),
         ([["O", "O"], ["O"], ["O"] * 3], ValueError, "only one class: 'O'"),
         ([TAGS[0], "O", TAGS[2]], TypeError, "y[1] must be the list of a sentence's tags, got str ('O')"),
         ("O", TypeError, "y must be a list with the tags of each sentence, got str"),
@@ -148,7 +156,9 @@ def test_tags_of_another_scheme_are_refused_at_their_place() -> None:
 
 @pytest.mark.parametrize("names", [[0, 1, 2], [-3, 0, 7]])
 def test_tags_may_be_integers(names: list[int]) -> None:
-    y = [[names["PROPN VERB".split().index(tag) if tag in "PROPN VERB" else 2] for tag in row] for row in PARTS]
+    y = [
+        [names["PROPN VERB".split().index(tag) if tag in "PROPN VERB" else 2] for tag in row] for row in PARTS
+    ]
     model = quick().fit(X, y)
     assert model.classes_.tolist() == names
     assert model.scheme_ is None
@@ -179,14 +189,22 @@ def test_spans_become_tags_of_words() -> None:
 @pytest.mark.parametrize(
     ("spans", "kind", "message"),
     [
-        ([[(0, 99, "PER")], [], []], ValueError, "y[0][0] is (0, 99, 'PER'), which holds no character of a text of 20"),
+        (
+            [[(0, 99, "PER")], [], []],
+            ValueError,
+            "y[0][0] is (0, 99, 'PER'), which holds no character of a text of 20",
+        ),
         ([[(5, 5, "PER")], [], []], ValueError, "y[0][0] is (5, 5, 'PER')"),
         ([[(5, 6, "PER")], [], []], ValueError, "y[0][0] is (5, 6, 'PER')"),
         ([[(-1, 5, "PER")], [], []], ValueError, "y[0][0] is (-1, 5, 'PER')"),
         ([[(0, 5)], [], []], TypeError, "y[0][0] must be (start, end, label) or a dict of them"),
         ([[(0, 5.0, "PER")], [], []], TypeError, "y[0][0] must be two integers and a str"),
         ([[{"start": 0, "end": 5}], [], []], ValueError, "y[0][0] lacks 'label'"),
-        ([[(0, 5, "A"), (3, 12, "B")], [], []], ValueError, "y[0] has spans that share a word ('A' and 'B' at 'Marie')"),
+        (
+            [[(0, 5, "A"), (3, 12, "B")], [], []],
+            ValueError,
+            "y[0] has spans that share a word ('A' and 'B' at 'Marie')",
+        ),
         ([[(0, 5, "PER")], []], ValueError, "inconsistent numbers of samples: [3, 2]"),
     ],
 )
@@ -201,7 +219,9 @@ def test_spans_need_a_scheme() -> None:
 
 
 def test_spans_inside_words_are_said_once() -> None:
-    with pytest.warns(UserWarning, match=re.escape("2 span(s) begin or end inside a word, the first in y[0]")):
+    with pytest.warns(
+        UserWarning, match=re.escape("2 span(s) begin or end inside a word, the first in y[0]")
+    ):
         tags = as_tags([[(0, 3, "PER"), (16, 19, "LOC")], [], []], as_sentences(TEXTS), "auto")
     assert tags.original[0] == ["B-PER", "O", "O", "B-LOC", "O"]
 
@@ -211,6 +231,7 @@ def test_blanks_at_the_ends_of_a_span_do_not_matter() -> None:
     assert tags.original[0] == ["B-PER", "O", "B-X", "O", "O"]
 
 
+@pytest.mark.filterwarnings("ignore:training collapsed")
 def test_inputs_stay_as_they_are() -> None:
     given = copy.deepcopy((X, Y, TEXTS, SPANS))
     quick().fit(X, Y).predict(X)

@@ -83,7 +83,9 @@ def first_tokens(
     if not len(words) or not len(offsets):
         return first
     last = offsets[:, 1].astype(np.int64) - 1
-    owner = np.searchsorted(starts, last, side="right") - 1  # an empty word shares its start with the blank behind it
+    owner = (
+        np.searchsorted(starts, last, side="right") - 1
+    )  # an empty word shares its start with the blank behind it
     real = (offsets[:, 1] > offsets[:, 0]) & (last < ends[owner])
     tokens = np.flatnonzero(real if speaks is None else real & speaks)
     # backwards, so that of a word's tokens the first is the last to be written
@@ -145,7 +147,9 @@ def _farthest_from_a_cut(
     behind = np.where(last[window] == sizes[document] - 1, far, last[window] - index)
     depth = np.minimum(before, behind)
     token = bounds[document] + index
-    order = np.lexsort((window, -depth, token))  # of the windows of a token, the one farthest from a cut first
+    order = np.lexsort(
+        (window, -depth, token)
+    )  # of the windows of a token, the one farthest from a cut first
     _, kept = np.unique(token[order], return_index=True)
     best = order[kept]  # one place a token, in the tokens' order
     return places[best][wanted], window[best][wanted]

@@ -74,9 +74,7 @@ def parameter_groups(
         groups.setdefault(key, []).append(parameter)
     # the head's group first: the history records the rate of the first one
     by_rate = sorted(groups.items(), key=lambda group: (-group[0][0], group[0][1]))
-    return [
-        {"params": p, "lr": rate * factor, "weight_decay": decay} for (rate, factor, decay), p in by_rate
-    ]
+    return [{"params": p, "lr": rate * factor, "weight_decay": decay} for (rate, factor, decay), p in by_rate]
 
 
 def _factors(model: nn.Module) -> dict[nn.Parameter, float]:

@@ -21,7 +21,11 @@ from sktransformer.nn.crf import LinearChainCRF
 CLASSES = 3
 LENGTHS = [4, 2, 3]
 LABELS = [[-100, 1, 2, -100], [-100, -100], [-100, 0, 2]]
-MARKS = [[0, BEGINS, 0, 0], [0, 0], [0, 0, ENDS]]  # a sentence of two windows, and one without words between them
+MARKS = [
+    [0, BEGINS, 0, 0],
+    [0, 0],
+    [0, 0, ENDS],
+]  # a sentence of two windows, and one without words between them
 
 
 class Table(nn.Module):
