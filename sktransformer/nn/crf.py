@@ -221,8 +221,8 @@ class _LogPartition(torch.autograd.Function):
     """The log-sum over all labellings, with its gradient in closed form.
 
     Its derivative by a score is the probability of what the score is of: of a label at an element, of a pair of labels,
-    of a first or last label (Sutton and McCallum 2012, section 5.1). Forward and backward recursions run side by side in
-    one loop, and the gradient is then a few products over all elements at once, instead of a second loop through
+    of a first or last label (Sutton and McCallum 2012, section 5.1). Forward and backward recursions run side by side
+    in one loop, and the gradient is then a few products over all elements at once, instead of a second loop through
     autograd's graph.
     """
 

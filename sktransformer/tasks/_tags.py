@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -144,7 +144,7 @@ def _row(row: Any, name: str) -> list[Any]:
             f"{name} must be the list of a sentence's tags, got {type(row).__name__} ({row!r:.40}); "
             f"pass one list of tags a sentence."
         )
-    tags = row.tolist() if isinstance(row, np.ndarray) else list(row)
+    tags: list[Any] = list(row.tolist() if isinstance(row, np.ndarray) else row)
     return [str.__str__(tag) if isinstance(tag, str) else tag for tag in tags]  # plain, also of NumPy's
 
 
@@ -199,7 +199,7 @@ def _from_spans(
     for i, (row, text, words) in enumerate(zip(rows, raw, places, strict=True)):
         spans = sorted(_span(span, text, f"{name}[{i}][{j}]") for j, span in enumerate(row))
         found = [_on_words(span, words, f"{name}[{i}]") for span in spans]
-        for one, other in zip(found[:-1], found[1:], strict=True):
+        for one, other in pairwise(found):
             if other.start < one.end:
                 raise ValueError(
                     f"{name}[{i}] has spans that share a word ({one.label!r} and {other.label!r} at "

@@ -24,8 +24,8 @@ class TransformerTokenClassifier(Tagger):
     """Sentences to a tag a word: a Transformer encoder with a head that reads tokens, fine-tuned.
 
     Every word gets a tag, however long its sentence is: longer ones than `max_length` are read in windows that overlap,
-    and a word is read in the window where it stands farthest from a cut. Of a word's pieces the first one is trained and
-    read, so that no word is cut in two.
+    and a word is read in the window where it stands farthest from a cut. Of a word's pieces the first one is trained
+    and read, so that no word is cut in two.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class TransformerTokenClassifier(Tagger):
     decoding : {"argmax", "bio", "crf"}, default="bio"
         How words' scores become tags. ``"argmax"`` takes each word's best; ``"bio"`` the best sequence that the scheme
         allows (Viterbi; without a scheme, as "argmax"); ``"crf"`` the best sequence under scores of transitions that a
-        conditional random field learns along with the encoder. A fitted estimator may be switched between the first two.
+        conditional random field learns along with the encoder. A fitted estimator may be switched to the first two.
     max_length : int, default=512
         Longest window, in tokens with the special ones; the model's own limit when that is lower.
     stride : int, default=128
@@ -121,8 +121,8 @@ class TransformerTokenClassifier(Tagger):
     The loss of an optimizer step is the mean over the words of its sentences, so a long sentence weighs more than a
     short one; ``sample_weight`` multiplies that.
 
-    Raw texts are cut into words by `word_places`, in `fit` and in prediction alike. A word that the tokenizer turns into
-    nothing (blanks, control characters) is read as an unknown one.
+    Raw texts are cut into words by `word_places`, in `fit` and in prediction alike. A word that the tokenizer turns
+    into nothing (blanks, control characters) is read as an unknown one.
 
     References
     ----------
@@ -300,8 +300,8 @@ class TransformerTokenClassifier(Tagger):
         scores, sentences = self._scores(X)
         if self.scheme_ is None:
             raise ValueError(
-                f"predict_spans needs tags that spell entities, but {type(self).__name__} was fitted with scheme_=None; "
-                f"use predict."
+                f"predict_spans needs tags that spell entities, but {type(self).__name__} was fitted with "
+                f"scheme_=None; use predict."
             )
         if sentences.raw is None and len(sentences):
             raise TypeError("predict_spans needs raw texts, got lists of words; pass texts, or use predict.")

@@ -157,7 +157,8 @@ def test_tags_of_another_scheme_are_refused_at_their_place() -> None:
 @pytest.mark.parametrize("names", [[0, 1, 2], [-3, 0, 7]])
 def test_tags_may_be_integers(names: list[int]) -> None:
     y = [
-        [names["PROPN VERB".split().index(tag) if tag in "PROPN VERB" else 2] for tag in row] for row in PARTS
+        [names[["PROPN", "VERB"].index(tag) if tag in ("PROPN", "VERB") else 2] for tag in row]
+        for row in PARTS
     ]
     model = quick().fit(X, y)
     assert model.classes_.tolist() == names

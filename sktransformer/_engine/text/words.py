@@ -33,8 +33,8 @@ class PlacedWords:
 def encode_words(encoder: TextEncoder, sentences: Sequence[Sequence[str]], cut: Cut) -> PlacedWords:
     """Encode sentences, whose words a blank separates, in windows that leave out none of them.
 
-    A word that the tokenizer turns into nothing (blanks, control characters) is read as an unknown one, so that it has a
-    token too.
+    A word that the tokenizer turns into nothing (blanks, control characters) is read as an unknown one, so that it has
+    a token too.
 
     Parameters
     ----------
@@ -74,8 +74,8 @@ def first_tokens(
 ) -> IndexArray:
     """Return the number of each word's first token; -1 for a word without one.
 
-    A token belongs to the word that its last character is in: the first one may be the blank before the word. Tokens for
-    which `speaks` is False stand for no word.
+    A token belongs to the word that its last character is in: the first one may be the blank before the word. Tokens
+    for which `speaks` is False stand for no word.
     """
     ends = np.fromiter(accumulate((len(word) + 1 for word in words), initial=-1), dtype=np.int64)
     starts, ends = ends[:-1] + 1, ends[1:]

@@ -79,12 +79,12 @@ def parameter_groups(
 
 def _factors(model: nn.Module) -> dict[nn.Parameter, float]:
     """Return the factors of the parameters whose own module names one."""
-    return {
-        parameter: float(module.learning_rate_factor)
-        for module in model.modules()
-        if isinstance(getattr(module, "learning_rate_factor", None), float)
-        for parameter in module.parameters(recurse=False)
-    }
+    factors: dict[nn.Parameter, float] = {}
+    for module in model.modules():
+        factor = getattr(module, "learning_rate_factor", None)
+        if isinstance(factor, float):
+            factors.update(dict.fromkeys(module.parameters(recurse=False), factor))
+    return factors
 
 
 def fused_adamw(groups: list[dict[str, Any]], learning_rate: float) -> torch.optim.AdamW:

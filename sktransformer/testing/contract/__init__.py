@@ -1,8 +1,8 @@
 """What every estimator of texts guarantees, as checks that estimators of other projects can be put through too.
 
 Each check is one guarantee, under a line of the contract: parameters and state (1 to 5), inputs (6 to 8), labels and
-weights (9, 10), numbers (11 to 13), resources (15 to 18), training (19, 20), life inside scikit-learn (21). Lines 14
-and 22 are about sequences of words. A check applies where the estimator has what it is about: a parameter, a method,
+weights (9, 10), numbers (11 to 13), sequences of words (14, 22), resources (15 to 18), training (19, 20), life inside
+scikit-learn (21). A check applies where the estimator has what it is about: a parameter, a method,
 a kind.
 """
 
@@ -16,14 +16,24 @@ from typing import Any
 from ..._engine.errors import did_you_mean
 
 # the order of these imports does not matter: `_ordered` sorts the checks by line
-from . import classifiers, inputs, integration, labels, numbers, parameters_state, resources, training
+from . import (
+    classifiers,
+    inputs,
+    integration,
+    labels,
+    numbers,
+    parameters_state,
+    resources,
+    sequences,
+    training,
+)
 from .registry import CHECKS, Check
 from .samples import Sample
 from .subject import Subject
 
 __all__ = ["Sample", "check_text_estimator", "guarantees", "text_estimator_checks"]
 
-ROOMS = (parameters_state, inputs, labels, numbers, resources, training, integration, classifiers)
+ROOMS = (parameters_state, inputs, labels, numbers, resources, training, integration, classifiers, sequences)
 
 
 def _ordered() -> list[Check]:

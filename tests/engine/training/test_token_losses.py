@@ -53,7 +53,7 @@ def batch_of(layout: Layout, order: list[int]) -> tuple[Batch, torch.Tensor, tor
         len(LENGTHS),
     )
     windows = np.array(order)
-    labels, marks = torch.tensor(sum(LABELS, [])), torch.tensor(sum(MARKS, []))
+    labels, marks = (torch.tensor([one for row in rows for one in row]) for rows in (LABELS, MARKS))
     batch = Collator(layout, 0, 0, torch.device("cpu")).batch(encoded, windows)
     pairs = torch.stack([labels, marks], dim=1)
     return batch, TokenTargets(labels).of(encoded, windows), TokenTargets(pairs).of(encoded, windows)
