@@ -57,7 +57,7 @@ def entity_f1(
 def token_accuracy(expected: Iterable[list[Any]], predicted: Iterable[list[Any]]) -> float:
     """Return the share of words that have the right tag; 0 where there are no words."""
     right = [
-        one == other
+        bool(one == other)
         for row, found in zip(expected, predicted, strict=True)
         for one, other in zip(row, found, strict=True)
     ]
