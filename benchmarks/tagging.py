@@ -9,16 +9,32 @@ tuned on what is scored here: the development part of Sequoia, the test part of 
 
 from __future__ import annotations
 
+import json
 import time
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from sklearn.exceptions import ConvergenceWarning
 from skorch.callbacks import Callback
 
-from .common import E5, ROOT, Sample, Stopwatch, arguments, interleave, prepare, ratio, say, seconds, write
+from .common import (
+    E5,
+    RESULTS,
+    ROOT,
+    Sample,
+    Stopwatch,
+    arguments,
+    interleave,
+    prepare,
+    ratio,
+    say,
+    seconds,
+    write,
+)
 
 DATA = ROOT.parent / "shared" / "data"  # beside the repository
 PARTS = ("cost", "legal", "entities", "words")
@@ -199,6 +215,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS, help="what to run (all)")
     options = parser.parse_args()
     prepare(options)
+    warnings.simplefilter("ignore", ConvergenceWarning)  # a quick run finds nothing but "O"
     settings = {"encoder": E5, "shared": SHARED, "words": WORDS, "entities": ENTITIES}
     runs = {"cost": cost, "legal": legal, "entities": entities, "words": words}
     results: dict[str, Any] = earlier(options.quick)
@@ -210,10 +227,6 @@ def main() -> None:
 
 def earlier(quick: bool) -> dict[str, Any]:
     """Return the parts that an earlier run has written: a part is run anew by its name."""
-    import json
-
-    from .common import RESULTS
-
     path = RESULTS / ("quick/tagging.json" if quick else "tagging.json")
     return dict(json.loads(path.read_text(encoding="utf-8"))["results"]) if path.exists() else {}
 

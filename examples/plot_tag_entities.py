@@ -52,11 +52,11 @@ print(tagger.scheme_, tagger.classes_.tolist())
 # %%
 # No entity begins or ends inside a word, and the offsets are those of the raw text, blanks and all.
 
-unseen = "  Anne Petit habite à Lille,\nfacture de 12 euros pour Paul Martin."
-for entity in tagger.predict_spans([unseen])[0]:
-    print(
-        f"{entity['start']:3d}-{entity['end']:<3d} {entity['label']}  {entity['score']:.2f}  {entity['text']}"
-    )
+unseen = ["  Anne Petit habite à\nSaint-Denis.", "Facture de  30 euros pour Marie."]
+for entities in tagger.predict_spans(unseen):
+    for entity in entities:
+        place = f"{entity['start']:3d}-{entity['end']:<3d}"
+        print(place, entity["label"], f"{entity['score']:.2f}", entity["text"])
 print("entity F1 on what it learned from:", round(tagger.score(texts, spans), 3))
 
 # %%

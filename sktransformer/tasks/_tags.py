@@ -135,7 +135,8 @@ def _listed(y: Any, name: str) -> list[Any]:
         y = y.iloc[:, 0]
     if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0] if isinstance(y[0, 0], ROWS) else y
-    return list(y.to_list() if hasattr(y, "to_list") else y)
+    rows: list[Any] = list(y.to_list() if hasattr(y, "to_list") else y)  # type: ignore[attr-defined]  # polars
+    return rows
 
 
 def _row(row: Any, name: str) -> list[Any]:
