@@ -135,7 +135,7 @@ def _listed(y: Any, name: str) -> list[Any]:
         y = y.iloc[:, 0]
     if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0] if isinstance(y[0, 0], ROWS) else y
-    rows: list[Any] = list(y.to_list() if hasattr(y, "to_list") else y)  # type: ignore[attr-defined]  # polars
+    rows: list[Any] = list(y.to_list() if hasattr(y, "to_list") else y)
     return rows
 
 
@@ -172,7 +172,7 @@ def _flat(rows: list[list[Any]]) -> npt.NDArray[Any]:
 
 def _readable(classes: npt.NDArray[Any]) -> list[Any]:
     """Return the classes, unless they are those of a scheme that is not among ours, which is said."""
-    tags = classes.tolist()
+    tags: list[Any] = classes.tolist()
     prefixes = {tag[0] for tag in tags if isinstance(tag, str) and len(tag) > 2 and tag[1] == "-"}
     if prefixes & set("LU") and prefixes <= set("BILU") and "O" in tags:
         raise ValueError(

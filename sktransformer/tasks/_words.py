@@ -27,6 +27,23 @@ def word_places(text: str) -> list[Place]:
     stops, ``&``, ``@``, ``+``; between digits a comma or a colon too). A French article or pronoun that has lost its
     vowel is a word of its own ("l'" and "hôpital"). Every other visible character is a word, a row of the same one
     together ("..."). No word begins or ends between two letters or digits, and none holds a blank.
+
+    Parameters
+    ----------
+    text : str
+        Any text.
+
+    Returns
+    -------
+    list of (int, int)
+        The first character of each word, and the one after its last.
+
+    Examples
+    --------
+    >>> from sktransformer.tasks.tagging import word_places
+    >>> text = "Facture de 5.975,74 € à l'hôpital."
+    >>> [text[start:end] for start, end in word_places(text)]
+    ['Facture', 'de', '5.975,74', '€', 'à', "l'", 'hôpital', '.']
     """
     mapped = "".join(map(_kind, text))
     places: list[Place] = []
