@@ -28,6 +28,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .tasks.embedding import TransformerEmbedder
     from .tasks.regression import TransformerRegressor
     from .tasks.retrieval import SemanticSearch
+    from .tasks.tagging import TransformerTokenClassifier
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -45,6 +46,7 @@ _ROOMS = {
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
     "TransformerRegressor": "tasks.regression",
+    "TransformerTokenClassifier": "tasks.tagging",
     "WeightedSoftVote": "ensemble",
     "check_text_estimator": "testing",
     "compare_models": "model_selection",
@@ -75,6 +77,7 @@ __all__ = [
     "TransformerClassifier",
     "TransformerEmbedder",
     "TransformerRegressor",
+    "TransformerTokenClassifier",
     "WeightedSoftVote",
     "__version__",
     "check_text_estimator",
