@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .tasks.embedding import TransformerEmbedder
     from .tasks.regression import TransformerRegressor
     from .tasks.retrieval import SemanticSearch
+    from .tasks.tagging import TransformerTokenClassifier
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -48,6 +49,7 @@ _ROOMS = {
     "TransformerEmbedder": "tasks.embedding",
     "TransformerQuestionAnswerer": "tasks.answering",
     "TransformerRegressor": "tasks.regression",
+    "TransformerTokenClassifier": "tasks.tagging",
     "WeightedSoftVote": "ensemble",
     "answer_exact_match_score": "tasks.answer_scores",
     "answer_f1_score": "tasks.answer_scores",
@@ -82,6 +84,7 @@ __all__ = [
     "TransformerEmbedder",
     "TransformerQuestionAnswerer",
     "TransformerRegressor",
+    "TransformerTokenClassifier",
     "WeightedSoftVote",
     "__version__",
     "answer_exact_match_score",

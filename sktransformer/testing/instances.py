@@ -77,6 +77,15 @@ def _votes(cls: type[BaseEstimator]) -> list[Any]:
     return [cls([("first", _member()), ("second", "drop")], cv=2)]
 
 
+def _taggers(cls: type[BaseEstimator]) -> list[Any]:
+    # one tokenizer that tells which characters a token stands for, and one in pure Python that does not
+    settings: dict[str, Any] = {"max_epochs": 2, "batch_size": 6, "learning_rate": 5e-3, "random_state": 0}
+    return [
+        cls(str(tiny_checkpoint("bert")), decoding="argmax", **settings),
+        cls(str(tiny_checkpoint("flaubert")), decoding="crf", **settings),
+    ]
+
+
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "EmailCleaner": _cleaners,
     "LanguageRouter": _routers,
@@ -88,6 +97,7 @@ INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "TransformerEmbedder": _embedders,
     "TransformerQuestionAnswerer": _answerers,
     "TransformerRegressor": _fine_tuned,
+    "TransformerTokenClassifier": _taggers,
     "WeightedSoftVote": _votes,
 }
 

@@ -14,8 +14,14 @@ sys.path.insert(0, str(Path(__file__).parent / "estimators"))
 import letter_faults
 import letters
 import model_faults
+import word_taggers
 
-FAULTS = [*letter_faults.FAULTS.items(), *letter_faults.IN_ANOTHER_PROCESS, *model_faults.FAULTS.items()]
+FAULTS = [
+    *letter_faults.FAULTS.items(),
+    *letter_faults.IN_ANOTHER_PROCESS,
+    *model_faults.FAULTS.items(),
+    *word_taggers.FAULTS.items(),
+]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +51,12 @@ def test_honest_estimator_of_another_project_passes(estimator):
     results = check_text_estimator(estimator)
     assert set(results.values()) == {"passed"}
     assert len(results) > 40
+
+
+def test_honest_tagger_of_another_project_passes():
+    results = check_text_estimator(word_taggers.WordTagger())
+    assert set(results.values()) == {"passed"}
+    assert {"one_tag_a_word", "scores_are_its_own"} <= set(results)
 
 
 @pytest.fixture

@@ -58,18 +58,50 @@ class TextEncoder:
 
     def encode_placed(self, documents: Documents, cut: Cut, *, warn: bool = True) -> Placed:
         """Return the windows that `encode` returns, with the place of each token in its text."""
-        offsets = None
+        columns, offsets = self.tokenize_placed(documents)
+        return self.place(columns, offsets, cut, warn=warn)
+
+    def tokenize_placed(
+        self, documents: Documents
+    ) -> tuple[list[list[IntArray]], tuple[list[Offsets], ...] | None]:
+        """Return what `tokenize` returns, and the characters of each token, or None where nobody tells."""
         if self._backend is None:
-            columns = self.tokenize(documents)
-        else:
-            found = [[self._tokens(text) for text in texts] for texts in _columns(documents)]
-            columns = [[ids for ids, _ in column] for column in found]
-            offsets = tuple([characters for _, characters in column] for column in found)
+            return self.tokenize(documents), None
+        found = [[self._tokens(text) for text in texts] for texts in _columns(documents)]
+        columns = [[ids for ids, _ in column] for column in found]
+        return columns, tuple([characters for _, characters in column] for column in found)
+
+    def place(
+        self,
+        columns: list[list[IntArray]],
+        offsets: tuple[list[Offsets], ...] | None,
+        cut: Cut,
+        *,
+        warn: bool = True,
+    ) -> Placed:
+        """Return the windows of texts that are tokens already: a list of the first texts, and one of the second."""
         template, plan = self._plan(columns, cut)
-        text, index = places(template, plan, pairs=documents.second is not None)
+        text, index = places(template, plan, pairs=len(columns) == 2)
         if warn:
-            warn_cut(plan.n_cut, len(documents), cut)
+            warn_cut(plan.n_cut, len(columns[0]), cut)
         return Placed(assemble(template, columns, plan), text, index, offsets)
+
+    @property
+    def tells_offsets(self) -> bool:
+        """Whether tokens know their characters: those of tokenizers in pure Python don't."""
+        return self._backend is not None
+
+    @property
+    def unknown(self) -> int:
+        """The id that stands for a word of which the tokenizer makes nothing."""
+        unknown = self._tokenizer.unk_token_id
+        return int(self._filler[0] if unknown is None else unknown)
+
+    @property
+    def blanks(self) -> list[int]:
+        """The ids of tokens that say no more than that a word begins: SentencePiece's and byte-level BPE's blank."""
+        found = [] if self._backend is None else map(self._backend.token_to_id, ("\u2581", "\u0120"))
+        return [i for i in found if i is not None]
 
     def _plan(self, columns: list[list[IntArray]], cut: Cut) -> tuple[Template, Plan]:
         """Plan the windows; a document that would have no token at all gets one, in place."""

@@ -53,7 +53,8 @@ def parameter_groups(
     """Group trainable parameters by learning rate and decay.
 
     A parameter at depth d of a model with L layers learns at ``learning_rate * layer_decay ** (L + 1 - d)``, so the
-    head learns at the full rate and the embeddings slowest. Biases and norms are not decayed.
+    head learns at the full rate and the embeddings slowest. Biases and norms are not decayed. A module may have a
+    `learning_rate_factor` for its own parameters.
 
     References
     ----------
@@ -63,15 +64,27 @@ def parameter_groups(
         raise ValueError(f"layer_decay must lie in (0, 1], got {layer_decay!r}.")
     n_layers = layer_count(model.config)
     exempt = without_decay(model)
-    groups: dict[tuple[float, float], list[nn.Parameter]] = {}
+    factors = _factors(model)
+    groups: dict[tuple[float, float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if not parameter.requires_grad:
             continue
         rate = learning_rate * layer_decay ** (n_layers + 1 - depth_of(name, n_layers))
-        groups.setdefault((rate, 0.0 if name in exempt else weight_decay), []).append(parameter)
+        key = (rate, factors.get(parameter, 1.0), 0.0 if name in exempt else weight_decay)
+        groups.setdefault(key, []).append(parameter)
     # the head's group first: the history records the rate of the first one
-    by_rate = sorted(groups.items(), key=lambda group: -group[0][0])
-    return [{"params": p, "lr": rate, "weight_decay": decay} for (rate, decay), p in by_rate]
+    by_rate = sorted(groups.items(), key=lambda group: (-group[0][0], group[0][1]))
+    return [{"params": p, "lr": rate * factor, "weight_decay": decay} for (rate, factor, decay), p in by_rate]
+
+
+def _factors(model: nn.Module) -> dict[nn.Parameter, float]:
+    """Return the factors of the parameters whose own module names one."""
+    factors: dict[nn.Parameter, float] = {}
+    for module in model.modules():
+        factor = getattr(module, "learning_rate_factor", None)
+        if isinstance(factor, float):
+            factors.update(dict.fromkeys(module.parameters(recurse=False), factor))
+    return factors
 
 
 def fused_adamw(groups: list[dict[str, Any]], learning_rate: float) -> torch.optim.AdamW:

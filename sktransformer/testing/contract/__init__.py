@@ -1,8 +1,8 @@
 """What every estimator of texts guarantees, as checks that estimators of other projects can be put through too.
 
 Each check is one guarantee, under a line of the contract: parameters and state (1 to 5), inputs (6 to 8), labels and
-weights (9, 10), numbers (11 to 13), resources (15 to 18), training (19, 20), life inside scikit-learn (21). Lines 14
-and 22 are about sequences of words. A check applies where the estimator has what it is about: a parameter, a method,
+weights (9, 10), numbers (11 to 13), sequences of words (14, 22), resources (15 to 18), training (19, 20), life inside
+scikit-learn (21). A check applies where the estimator has what it is about: a parameter, a method,
 a kind.
 """
 
@@ -25,6 +25,7 @@ from . import (
     parameters_state,
     regressors,
     resources,
+    sequences,
     training,
 )
 from .registry import CHECKS, Check
@@ -33,7 +34,18 @@ from .subject import Subject
 
 __all__ = ["Sample", "check_text_estimator", "guarantees", "text_estimator_checks"]
 
-ROOMS = (parameters_state, inputs, labels, numbers, resources, training, integration, classifiers, regressors)
+ROOMS = (
+    parameters_state,
+    inputs,
+    labels,
+    numbers,
+    resources,
+    training,
+    integration,
+    classifiers,
+    regressors,
+    sequences,
+)
 
 
 def _ordered() -> list[Check]:

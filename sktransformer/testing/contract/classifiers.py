@@ -36,7 +36,12 @@ FOLDS = StratifiedKFold(2)
 
 
 def _train(subject: Subject) -> tuple[list[Any], np.ndarray[Any, Any]]:
-    return list(subject.sample.X), np.array(subject.sample.y)
+    y = subject.sample.y or []
+    if not subject.sample.words:
+        return list(subject.sample.X), np.array(y)
+    ragged = np.empty(len(y), dtype=object)
+    ragged[:] = y
+    return list(subject.sample.X), ragged
 
 
 def _take(X: list[Any], rows: Any) -> list[Any]:

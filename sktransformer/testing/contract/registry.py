@@ -80,6 +80,11 @@ def reads_texts(subject: Subject) -> bool:
     return subject.sample.texts
 
 
+def reads_words(subject: Subject) -> bool:
+    """Need: documents that are lists of words."""
+    return subject.sample.words
+
+
 def reads_pairs(subject: Subject) -> bool:
     """Need: pairs of texts in the sample."""
     return bool(subject.sample.pairs)
@@ -147,6 +152,7 @@ __all__ = [
     "offers",
     "reads_pairs",
     "reads_texts",
+    "reads_words",
     "regresses",
     "takes",
     "transforms",

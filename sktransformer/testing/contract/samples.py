@@ -125,6 +125,8 @@ class Sample:
         As many pairs of texts as there are documents; the checks of pairs apply where there are some.
     spare : 2-tuple, optional
         Two targets that any document of `X` may have; by default the first two of `y`.
+    words : bool, default=False
+        Whether a document is a list of words with a tag each, so that the checks of those apply.
 
     Examples
     --------
@@ -143,6 +145,7 @@ class Sample:
     gives: Literal["numbers", "texts"] = "numbers"
     pairs: list[tuple[str, str]] = field(default_factory=list)
     spare: tuple[Any, Any] | None = None
+    words: bool = False
 
 
 def is_classifier_by_looks(estimator: Any) -> bool:
@@ -219,6 +222,49 @@ def search_sample() -> Sample:
     return Sample(classification_sample().X, None, list(NEW), read=read_distances)
 
 
+# The first six sentences have as many words, so that a check may give one the tags of another.
+TAGGED = (
+    ("Marie habite Lyon", "B-PER O B-LOC"),
+    ("Paul Martin arrive", "B-PER I-PER O"),
+    ("le chat noir", "O O O"),
+    ("Lyon et Paris", "B-LOC O B-LOC"),
+    ("Marie aime Paul", "B-PER O B-PER"),
+    ("colis pour Marie", "O O B-PER"),
+    ("la facture de Paul est fausse", "O O O B-PER O O"),
+    ("Saint Denis", "B-LOC I-LOC"),
+    ("où est Marie Martin ?", "O O B-PER I-PER O"),
+    ("Lyon", "B-LOC"),
+    ("rien", "O"),
+    ("je vais à Paris avec Marie", "O O O B-LOC O B-PER"),
+)
+UNTAGGED = (
+    "Paul habite Paris",
+    "le colis noir de Marie est resté à Lyon tout l' été",
+    "Martin",
+    "rien ici",
+    "où est la facture de Saint Denis ?",
+    "Marie Martin et Paul vont à Lyon",
+)
+
+
+def read_sentences(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
+    """Return one row a sentence: probabilities of its first word, of its last, and their means over its words."""
+    shares = fitted.predict_proba(X)
+    empty = np.zeros((1, len(fitted.classes_)), dtype=np.float32)
+    rows = [
+        np.concatenate([row[0], row[-1], row.mean(axis=0, dtype=np.float64).astype(np.float32)])
+        for row in (share if len(share) else empty for share in shares)
+    ]
+    return np.array(rows, dtype=np.float32).reshape(len(rows), 3 * len(fitted.classes_))
+
+
+def tagging_sample() -> Sample:
+    """Sentences as words, with people and places."""
+    X = [text.split() for text, _ in TAGGED]
+    y = [tags.split() for _, tags in TAGGED]
+    return Sample(X, y, [text.split() for text in UNTAGGED], read_sentences, texts=False, words=True)
+
+
 def _pairs(X: list[str]) -> list[tuple[str, str]]:
     return [(first[:24], SECOND[i % len(SECOND)]) for i, first in enumerate(X)]
 
@@ -227,6 +273,7 @@ def _pairs(X: list[str]) -> list[tuple[str, str]]:
 KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (lambda estimator: type(estimator).__name__ == "EmailCleaner", cleaning_sample),
     (answers_by_looks, answering_sample),
+    (lambda estimator: hasattr(estimator, "predict_spans") and hasattr(estimator, "scheme"), tagging_sample),
     (is_classifier_by_looks, classification_sample),
     (is_regressor_by_looks, regression_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),
