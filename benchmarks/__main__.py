@@ -20,6 +20,11 @@ NAMES = (
     "answering",
     "cleaning_gain",
     "tuning",
+    "email_cleaning",
+    "training_outcome",
+    "regression",
+    "tagging",
+    "answering",
     "retrieval",
 )
 

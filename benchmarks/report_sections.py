@@ -284,6 +284,54 @@ def retrieval(record: Record) -> list[str]:
     return lines
 
 
+def tagging_words(record: Record) -> list[str]:
+    found = record["results"]
+    return [
+        f"Parts of speech of UD French Sequoia, {record['settings']['encoder']}: accuracy {found['accuracy']:.4f} on "
+        f"the {found['dev_words']} words of its development part, after {found['train']} sentences of training "
+        f"({number(found['fit_cpu_seconds'])} processor seconds).",
+        "",
+    ]
+
+
+def tagging_entities(record: Record) -> list[str]:
+    found = record["results"]
+    lead = f"WNUT 2017, {found['train']} sentences to train on, {found['test']} of its test part to judge by."
+    rows = [
+        [name, f"{row['entity_f1']:.3f}", str(row["illegal_sentences"]), number(row["fit_cpu_seconds"])]
+        for name, row in found.items()
+        if isinstance(row, dict)
+    ]
+    head = ["decoding", "entity F1", "sentences with illegal tags", "fit, processor s"]
+    return [lead, "", *table(head, rows)]
+
+
+def tagging_legal(record: Record) -> list[str]:
+    found = record["results"]
+    rows = [[scheme, *map(str, counts.values())] for scheme, counts in found["illegal"].items()]
+    decodings = next(iter(found["illegal"].values()))
+    lead = f"Illegal sequences among {number(found['sequences'])} of random scores, by decoding."
+    return [lead, "", *table(["scheme", *decodings], rows)]
+
+
+def tagging_cost(record: Record) -> list[str]:
+    found = record["results"]
+    return [
+        f"An optimizer step with a CRF takes {spread(found['times_longer']['cpu'])} times one without by processor "
+        f"time, on {found['sentences']} sentences; its sums and their gradient alone are "
+        f"{found['chain_over_step']:.2%} of a step.",
+        "",
+    ]
+
+
+def regression(record: Record) -> list[str]:
+    rows = [
+        [name, *(f"{found[key]:.3f}" for key in ("spearman", "r2")), number(found["fit_cpu_seconds"])]
+        for name, found in record["results"].items()
+    ]
+    return table(["STS-B, French, development part", "Spearman", "R2", "fit, processor s"], rows)
+
+
 SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "training": ("Training", training),
     "training_outcome": ("What training leaves: accuracy, memory", training_outcome),
@@ -296,4 +344,9 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "tuning": ("Tuning", tuning),
     "retrieval": ("Search", retrieval),
     "budget": ("Token budgets, precision, growth", budget),
+    "regression": ("Similarity of pairs", regression),
+    "tagging_words": ("Parts of speech", tagging_words),
+    "tagging_entities": ("Entities", tagging_entities),
+    "tagging_legal": ("Legal sequences of tags", tagging_legal),
+    "tagging_cost": ("What a CRF costs", tagging_cost),
 }

@@ -9,7 +9,6 @@ tuned on what is scored here: the development part of Sequoia, the test part of 
 
 from __future__ import annotations
 
-import json
 import time
 import warnings
 from collections.abc import Sequence
@@ -23,7 +22,6 @@ from skorch.callbacks import Callback
 
 from .common import (
     E5,
-    RESULTS,
     ROOT,
     Sample,
     Stopwatch,
@@ -246,17 +244,9 @@ def main() -> None:
     warnings.simplefilter("ignore", ConvergenceWarning)  # a quick run finds nothing but "O"
     settings = {"encoder": E5, "shared": SHARED, "words": WORDS, "entities": ENTITIES}
     runs = {"cost": cost, "legal": legal, "entities": entities, "words": words}
-    results: dict[str, Any] = earlier(options.quick)
-    for part in options.parts:
+    for part in options.parts:  # a file each: all of it takes an hour of one core
         say(part)
-        results[part] = runs[part](options.data, options.quick, options.rounds)
-        write("tagging", options, results, settings)  # after each: all of it takes an hour of one core
-
-
-def earlier(quick: bool) -> dict[str, Any]:
-    """Return the parts that an earlier run has written: a part is run anew by its name."""
-    path = RESULTS / ("quick/tagging.json" if quick else "tagging.json")
-    return dict(json.loads(path.read_text(encoding="utf-8"))["results"]) if path.exists() else {}
+        write(f"tagging_{part}", options, runs[part](options.data, options.quick, options.rounds), settings)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,7 @@ def validation_score(
 
 
 def _labels(expected: npt.NDArray[Any]) -> str:
-    """Name the labels, where they are some that can be put into an order: answers are not."""
-    if expected.dtype.kind == "O" and not all(isinstance(label, (str, int, float)) for label in expected):
+    """Name the labels, where they are names or whole numbers: not those of answers, tags of words and measures."""
+    if expected.dtype.kind == "f" or not all(isinstance(x, (str, int, np.integer)) for x in expected.flat):
         return ""
     return f", with labels {np.unique(expected).tolist()}"
