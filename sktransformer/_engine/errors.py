@@ -183,11 +183,17 @@ _said: ContextVar[set[type[Warning]] | None] = ContextVar("said", default=None)
 
 
 @contextlib.contextmanager
-def say_once() -> Iterator[None]:
+def say_once(afresh: type[Warning] | None = None) -> Iterator[None]:
     """Issue each category of `warn_user`'s warnings once until the end of the block, in this thread.
 
     A fit runs the model in training, in validation and at its end: where memory is short, each of them says so. Inside
     another such block, a search's for instance, the outer one counts.
+
+    Parameters
+    ----------
+    afresh : type of Warning, optional
+        A category that an outer block neither silences in this one nor hears of: its warnings are silenced by whoever
+        opens the block, and a better one follows it.
 
     Examples
     --------
@@ -198,14 +204,18 @@ def say_once() -> Iterator[None]:
     >>> len(record)
     1
     """
-    if _said.get() is not None:
+    outer = _said.get()
+    if outer is not None and afresh is None:
         yield
         return
-    token = _said.set(set())
+    inner = {category for category in outer or () if category is not afresh}
+    token = _said.set(inner)
     try:
         yield
     finally:
         _said.reset(token)
+        if outer is not None:
+            outer.update(category for category in inner if category is not afresh)
 
 
 def warn_user(message: str, category: type[Warning], **details: Any) -> None:

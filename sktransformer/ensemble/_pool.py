@@ -61,7 +61,7 @@ def likelihoods(probabilities: Sequence[npt.NDArray[np.floating]], index: npt.ND
 
 def losses(likelihood: Vector, row_weights: Vector | None = None) -> Vector:
     """Return the mean negative log-likelihood of each column."""
-    result: Vector = -np.average(np.log(likelihood), axis=0, weights=row_weights)
+    result: Vector = 0.0 - np.average(np.log(likelihood), axis=0, weights=row_weights)  # no -0.0 in a table
     return result
 
 

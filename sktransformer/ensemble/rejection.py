@@ -10,6 +10,7 @@ import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.errors import say_once
 from .._engine.validation import check_number
 from ._inputs import as_labels, as_rows, as_targets, as_weights
 from ._members import Floats, copy_columns, fit_clone, folds, needs_probabilities, out_of_fold, tags_of
@@ -152,20 +153,8 @@ class RejectOption(TablesTravel, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         if self.reject_label is not None and self.reject_label in classes.tolist():
             raise ValueError(f"reject_label={self.reject_label!r} is one of the classes; choose another.")
         weights = as_weights(sample_weight, len(values))
-        # First on everything: what is wrong with a document is then told by its place in X, not in a fold.
-        fitted = fit_clone(self.estimator, X, values, weights)
-        points, place = None, 0
-        if self.threshold is None:
-            (probability,), rows = out_of_fold(
-                [self.estimator], X, values, weights, folds(self.cv, X, values), self.n_jobs
-            )
-            wrong = probability.argmax(axis=1) != index[rows]
-            points = pd.DataFrame(
-                dict(
-                    zip(("coverage", "risk", "threshold"), curve(probability.max(axis=1), wrong), strict=True)
-                )
-            )
-            place = self._choose(points)
+        with say_once():  # each fold would say again what the whole said
+            fitted, points, place = self._fit_and_choose(X, values, index, weights)
         for name in ("coverage_", "risk_", "risk_coverage_"):
             self.__dict__.pop(name, None)
         if points is None:
@@ -257,6 +246,22 @@ class RejectOption(TablesTravel, ClassifierMixin, MetaEstimatorMixin, BaseEstima
         return float(np.average(self.classes_[probability.argmax(axis=1)] == labels, weights=answered))
 
     # -- helpers ----------------------------------------------------------------------------------------------------
+
+    def _fit_and_choose(
+        self, X: Any, values: npt.NDArray[Any], index: npt.NDArray[Any], weights: npt.NDArray[Any] | None
+    ) -> tuple[Any, pd.DataFrame | None, int]:
+        """Return the fitted classifier, and with a target the curve over held-out folds and the chosen row of it."""
+        # First on everything: what is wrong with a document is then told by its place in X, not in a fold.
+        fitted = fit_clone(self.estimator, X, values, weights)
+        if self.threshold is not None:
+            return fitted, None, 0
+        (probability,), rows = out_of_fold(
+            [self.estimator], X, values, weights, folds(self.cv, X, values), self.n_jobs
+        )
+        wrong = probability.argmax(axis=1) != index[rows]
+        columns = zip(("coverage", "risk", "threshold"), curve(probability.max(axis=1), wrong), strict=True)
+        points = pd.DataFrame(dict(columns))
+        return fitted, points, self._choose(points)
 
     def _validate(self) -> None:
         needs_probabilities(self, self.estimator)

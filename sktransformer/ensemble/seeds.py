@@ -15,7 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.errors import warn_user
+from .._engine.errors import say_once, warn_user
 from .._engine.validation import check_choice, check_flag, check_number
 from ._inputs import as_labels, as_rows, as_targets, as_weights, draw_seeds
 from ._members import Floats, aligned, copy_columns, fit_clone, tags_of
@@ -193,7 +193,8 @@ class SeedEnsemble(TablesTravel, MetaEstimatorMixin, BaseEstimator):
         parts = held_out(index, classes, len(values), self.validation_fraction, int(seeds[0]))
         judge = Judge(self.estimator, self.scoring, X, values, parts)
         attempts = seeds[1:].reshape(-1, self.n_seeds)
-        with warnings.catch_warnings():  # a member's own warning says less than the one below
+        # A member's own warning of a collapse says less than the one below.
+        with warnings.catch_warnings(), say_once(afresh=ConvergenceWarning):
             warnings.filterwarnings("ignore", "training collapsed", ConvergenceWarning)
             results, runs = self._runs(attempts, X, values, weights, parts[0], judge)
             members = [run.estimator for run in runs if run.estimator is not None]

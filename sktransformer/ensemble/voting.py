@@ -15,6 +15,7 @@ from sklearn.utils import Bunch
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
+from .._engine.errors import say_once
 from .._engine.validation import check_flag, check_number
 from ._candidates import check_name, members_of
 from ._inputs import as_labels, as_rows, as_weights
@@ -243,10 +244,11 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
         parts = folds(self.cv, X, index)
         # The members first: what is wrong with a document is then told by its place in X, not in a fold. And not by
         # the parent's `fit`, which hands no weights to pipelines, and shows members numbers where there were labels.
-        fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_clone)(one, X, values, row_weights) for one in members
-        )
-        probabilities, rows = out_of_fold(members, X, values, row_weights, parts, self.n_jobs)
+        with say_once():  # each fold would say again what the whole said
+            fitted = Parallel(n_jobs=self.n_jobs)(
+                delayed(fit_clone)(one, X, values, row_weights) for one in members
+            )
+            probabilities, rows = out_of_fold(members, X, values, row_weights, parts, self.n_jobs)
         among = None if row_weights is None else row_weights[rows]
         temperatures = np.ones(len(members))
         if self.calibrate:

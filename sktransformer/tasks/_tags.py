@@ -230,9 +230,15 @@ def _span(given: Any, text: str, name: str) -> Span:
     if not whole or not isinstance(label, str):
         raise TypeError(f"{name} must be two integers and a str, got {given!r:.60}.")
     if not 0 <= start < end <= len(text) or not text[start:end].strip() or not label:
+        if not label:
+            why = "has an empty label"
+        elif start < 0 or end > len(text):
+            why = f"reaches out of a text of {len(text)} characters"
+        else:
+            why = "holds no visible character"
         raise ValueError(
-            f"{name} is {(start, end, label)!r:.60}, which holds no character of a text of {len(text)}, or no label; "
-            f"give the first character and the one after the last."
+            f"{name} is {(start, end, label)!r:.60}, which {why}; give the first character, the one after the last, and "
+            f"a label."
         )
     return Span(int(start), int(end), label)
 

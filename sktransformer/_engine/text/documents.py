@@ -224,7 +224,11 @@ def _texts(values: list[Any], missing: Missing, name: str) -> list[str]:
 
 def _text(value: Any, i: int, name: str) -> str:
     if not isinstance(value, str):
-        remedy = "decode it first" if isinstance(value, bytes) else "pass texts"
+        remedy = "pass texts"
+        if isinstance(value, bytes):
+            remedy = "decode it first"
+        elif isinstance(value, dict) and name.isidentifier():
+            remedy = f"pass texts, or the records as a table: pandas.DataFrame({name})"
         raise TypeError(f"{name}[{i}] must be str, got {type(value).__name__}; {remedy}.")
     try:
         value.encode("utf-8")
