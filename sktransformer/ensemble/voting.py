@@ -33,6 +33,7 @@ def soft_vote(
     *,
     weights: Any = None,
     cv: Any = 5,
+    calibrate: bool = True,
     n_jobs: int | None = None,
     **parameters: Any,
 ) -> VotingClassifier:
@@ -48,6 +49,8 @@ def soft_vote(
         :class:`WeightedSoftVote`, which fits each model `cv` times more.
     cv : int, splitter or iterable, default=5
         Folds for ``weights="fit"``.
+    calibrate : bool, default=True
+        For ``weights="fit"``: whether each model first gets a temperature, see :class:`WeightedSoftVote`.
     n_jobs : int or None, default=None
         Models fitted at the same time, as in joblib. Leave it at None on a GPU.
     **parameters
@@ -102,7 +105,7 @@ def soft_vote(
     if isinstance(weights, str):
         if weights != "fit":
             raise ValueError(f"weights={weights!r} is not known; pass 'fit', None or one number a model.")
-        return WeightedSoftVote(estimators, cv=cv, n_jobs=n_jobs)
+        return WeightedSoftVote(estimators, cv=cv, calibrate=calibrate, n_jobs=n_jobs)
     if weights is not None:
         if not isinstance(weights, Iterable):
             raise TypeError(

@@ -237,8 +237,8 @@ def _span(given: Any, text: str, name: str) -> Span:
         else:
             why = "holds no visible character"
         raise ValueError(
-            f"{name} is {(start, end, label)!r:.60}, which {why}; give the first character, the one after the last, and "
-            f"a label."
+            f"{name} is {(start, end, label)!r:.60}, which {why}; give the first character, the one after "
+            f"the last, and a label."
         )
     return Span(int(start), int(end), label)
 

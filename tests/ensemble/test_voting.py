@@ -60,7 +60,8 @@ def test_pairs_weights_and_jobs_arrive():
     assert (vote.weights, vote.n_jobs) == ([3, 1], 2)
     fitted = soft_vote([BAYES, LOGISTIC], weights="fit", cv=3, n_jobs=2)
     assert type(fitted) is WeightedSoftVote
-    assert (fitted.cv, fitted.n_jobs) == (3, 2)
+    assert (fitted.cv, fitted.calibrate, fitted.n_jobs) == (3, True, 2)
+    assert soft_vote([BAYES, LOGISTIC], weights="fit", calibrate=False).calibrate is False
 
 
 @pytest.mark.parametrize(
@@ -142,6 +143,7 @@ def test_a_member_that_is_better_everywhere_gets_all():
 def test_members_that_are_alike_share():
     likelihood = np.column_stack([np.linspace(0.2, 0.9, 40)] * 2)
     weights = pool_weights(likelihood)
+    assert not np.signbit(losses(np.ones((3, 1)))[0])  # a table shows 0, not -0
     assert losses((likelihood @ weights)[:, None])[0] == pytest.approx(losses(likelihood)[0], abs=1e-12)
 
 

@@ -197,7 +197,11 @@ def test_spans_become_tags_of_words() -> None:
         ),
         ([[(5, 5, "PER")], [], []], ValueError, "y[0][0] is (5, 5, 'PER'), which holds no visible character"),
         ([[(5, 6, "PER")], [], []], ValueError, "y[0][0] is (5, 6, 'PER')"),
-        ([[(-1, 5, "PER")], [], []], ValueError, "y[0][0] is (-1, 5, 'PER'), which reaches out of a text of 20"),
+        (
+            [[(-1, 5, "PER")], [], []],
+            ValueError,
+            "y[0][0] is (-1, 5, 'PER'), which reaches out of a text of 20",
+        ),
         ([[(0, 5, "")], [], []], ValueError, "y[0][0] is (0, 5, ''), which has an empty label"),
         ([[(0, 5)], [], []], TypeError, "y[0][0] must be (start, end, label) or a dict of them"),
         ([[(0, 5.0, "PER")], [], []], TypeError, "y[0][0] must be two integers and a str"),

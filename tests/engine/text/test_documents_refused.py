@@ -145,7 +145,10 @@ def test_unknown_word_for_missing() -> None:
         (np.array([b"a", b"b"]), "X must hold str, got bytes .*decode it first"),
         (np.array([[b"a", b"b"]]), "X must hold str, got bytes .*decode it first"),
         (["a", ["b"]], r"X\[1\] must be str, got list"),
-        ([{"text": "a"}], r"X\[0\] must be str, got dict; pass texts, or the records as a table: pandas.DataFrame\(X\)\."),
+        (
+            [{"text": "a"}],
+            r"X\[0\] must be str, got dict; pass texts, or .* pandas.DataFrame\(X\)\.",
+        ),
         (pd.DataFrame({"text": ["a", 3]}), r"X\['text'\]\[1\] must be str, got int"),
         (np.array([["a"], [3]], dtype=object), r"X\[:, 0\]\[1\] must be str, got int"),
         ([("a", "b"), ("c", 3)], r"X\[:, 1\]\[1\] must be str, got int"),
