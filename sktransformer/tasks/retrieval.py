@@ -83,17 +83,17 @@ class SemanticSearch(BaseSearch):
         The prompts in use; "auto" where the embedder knows those of both roles itself.
     documents_ : list of str
         The texts, without prompts.
-    ids_ : ndarray of shape (n_samples_fit_,)
+    ids_ : ndarray of shape (n_documents,)
         Their ids, in the order of `documents_`.
     columns_ : DataFrame or None
         The other columns of the frame that they came in.
-    vectors_ : ndarray of shape (n_samples_fit_, D), float32
+    vectors_ : ndarray of shape (n_documents, D), float32
         Their unit vectors.
     word_index_ : object
         Their weighted words.
     graph_ : object
         The approximate index.
-    positions_ : ndarray of shape (n_samples_fit_,), int64
+    positions_ : ndarray of shape (n_documents,), int64
         Their numbers in the order they came.
     n_seen_ : int
         Documents that ever came; removed ones keep their numbers.
