@@ -109,7 +109,9 @@ class CachedGradients:
     ) -> None:
         sources = generators(work.collator.device)
         after = [one.get_state() for one in sources]
-        for windows, states, above in zip(parts, before, gradient.split([len(p) for p in parts]), strict=True):
+        for windows, states, above in zip(
+            parts, before, gradient.split([len(p) for p in parts]), strict=True
+        ):
             for one, state in zip(sources, states, strict=True):
                 one.set_state(state)
             self._vectors(work, windows).backward(above)
