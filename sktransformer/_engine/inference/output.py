@@ -44,8 +44,9 @@ class Output:
         """Return the rows in `dtype`; `scale` is what `scale_of` gave, for int8."""
         floats = self.floats(vectors)
         if self.dtype == "int8":
-            steps = np.rint(floats * np.float32(127.0 / (scale or 1.0)))
-            return np.clip(steps, -127, 127).astype(np.int8)
+            steps: FloatArray = np.rint(floats * np.float32(127.0 / (scale or 1.0)))
+            whole: npt.NDArray[np.int8] = np.clip(steps, -127, 127).astype(np.int8)
+            return whole
         if self.dtype == "binary":
             return np.packbits(floats > 0, axis=1)
         return floats.astype(self.dtype)
@@ -66,6 +67,6 @@ def calibration_rows(n: int) -> npt.NDArray[np.int64]:
 
 
 def scale_of(floats: FloatArray) -> float:
-    """Return the largest component in absolute value: one scale for all columns, so that dot products keep their order."""
+    """Return the largest component in absolute value: of all columns, so that dot products keep their order."""
     largest = float(np.abs(floats).max(initial=0.0))
     return largest if largest > 0 else 1.0

@@ -158,7 +158,7 @@ class FolderCache:
             keys = [key.tobytes() for key in table["key"]]
         except FileNotFoundError:  # cleared by another process a moment ago
             return
-        except (OSError, ValueError, IndexError) as error:
+        except (OSError, ValueError, IndexError, EOFError) as error:  # EOFError: an empty file
             warn_user(
                 f"{path} can't be read ({error}) and is left aside; its texts are encoded anew.", UserWarning
             )

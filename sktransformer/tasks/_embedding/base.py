@@ -152,6 +152,14 @@ class EmbedderBase(TrainedTransformer):
         view.role = role
         return view
 
+    def _check_pairs(self, documents: Documents) -> None:
+        if self.fine_tune in ("pairs", "graded") and documents.second is not None:
+            raise ValueError(
+                f"X has pairs of texts, but {type(self).__name__} was fine-tuned on pairs, whose texts it embeds one "
+                f"by one; pass one column."
+            )
+        super()._check_pairs(documents)
+
     # -- vectors ----------------------------------------------------------------------------------------------------
 
     def _floats(self, texts: list[str], role: str | None) -> Vectors:

@@ -135,6 +135,12 @@ def transformer_sample() -> Sample:
     return Sample(X, None, list(NEW), pairs=_pairs(X))
 
 
+def contrastive_sample() -> Sample:
+    """The same documents with their labels, for an embedder that is fine-tuned on them: single texts, no pairs."""
+    labelled = classification_sample()
+    return Sample(labelled.X, labelled.y, labelled.X_new)
+
+
 def cleaning_sample() -> Sample:
     """Short mails with something to clean in each, and texts again as output."""
     tails = ("Cordialement,\nPaul", "> ancien texte", "Envoyé de mon iPhone", "")
@@ -153,6 +159,7 @@ def _pairs(X: list[str]) -> list[tuple[str, str]]:
 KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (lambda estimator: type(estimator).__name__ == "EmailCleaner", cleaning_sample),
     (is_classifier_by_looks, classification_sample),
+    (lambda estimator: getattr(estimator, "fine_tune", None) == "labels", contrastive_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),
 ]
 
