@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sktransformer._engine.errors import NonFiniteLossError
+from sktransformer._engine.text.documents import Documents
 from sktransformer.tasks._embedding.targets import as_targets, default_score, held_out
 from sktransformer.tasks.embedding import TransformerEmbedder
 from sktransformer.testing.checkpoints import tiny_checkpoint
@@ -57,6 +58,16 @@ def test_labels_draw_documents_together(
     np.testing.assert_array_equal(again.transform(mails), embedder.transform(mails))
     head = make_pipeline(clone(embedder), LogisticRegression())
     assert head.fit(mails, labels).score(mails, labels) == 1.0
+
+
+def test_documents_of_labels_may_be_pairs(mails: list[str], labels: list[str]) -> None:
+    X = pd.DataFrame({"subject": [mail[:8] for mail in mails], "body": mails})
+    embedder = TransformerEmbedder(tiny_checkpoint("bert"), fine_tune="labels", output_dtype="int8", **SHORT)
+    assert embedder.fit(X, labels).transform(X).shape == (24, 32)
+    assert embedder.feature_names_in_.tolist() == ["subject", "body"]
+    frozen = TransformerEmbedder(tiny_checkpoint("bert")).fit(X)
+    tuned = embedder.set_params(output_dtype="float32").transform(X)
+    assert 1e-4 < np.abs(tuned - frozen.transform(X)).max() < 0.5
 
 
 def test_pairs_find_each_other(tuned: Callable[..., TransformerEmbedder], mails: list[str]) -> None:
@@ -159,12 +170,10 @@ def test_default_scores_are_on_record(kind: str, mails: list[str], labels: list[
 
 
 def test_default_scores_by_hand() -> None:
-    from sktransformer._engine.text.documents import Documents
-
     points = {"a": [1.0, 0.0], "b": [0.8, 0.6], "c": [0.0, 1.0], "d": [0.6, 0.8]}
 
-    def embed(texts: list[str], role: str | None) -> np.ndarray:
-        return np.array([points[text] for text in texts], dtype=np.float32)
+    def embed(documents: Documents, role: str | None) -> np.ndarray:
+        return np.array([points[text] for text in documents.first], dtype=np.float32)
 
     single = Documents(["a", "b", "c", "d"])
     assert default_score("labels", embed, single, np.array([0, 0, 1, 1])) == 0.5  # b and d find each other
@@ -177,8 +186,6 @@ def test_default_scores_by_hand() -> None:
 
 
 def test_labels_are_held_out_in_twos() -> None:
-    from sktransformer._engine.text.documents import Documents
-
     labels = ["a"] * 9 + ["b"] * 5 + ["c"] * 3 + ["d"]
     with pytest.warns(
         UserWarning, match=r"1 class\(es\) with a single document .* nothing to be pulled to: d"
@@ -202,7 +209,6 @@ PAIRS = [("a", "b"), ("c", "d"), ("e", "f")]
     [
         ("pairs", ["a", "b"], None, 'fine_tune="pairs" needs X to hold pairs of texts, got single texts'),
         ("graded", ["a", "b"], [1, 2], 'fine_tune="graded" needs X to hold pairs of texts, got single texts'),
-        ("labels", PAIRS, [0, 1, 0], 'fine_tune="labels" needs X to hold single texts, got pairs'),
         ("labels", ["a", "b"], None, "requires y to be passed"),
         ("labels", ["a", "b"], [1, 1], "contains only one class: 1"),
         ("labels", ["a", "b"], [1, 2], "needs a class with two documents .* each of the 2 classes has one"),

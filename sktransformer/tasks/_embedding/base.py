@@ -162,10 +162,10 @@ class EmbedderBase(TrainedTransformer):
 
     # -- vectors ----------------------------------------------------------------------------------------------------
 
-    def _floats(self, texts: list[str], role: str | None) -> Vectors:
-        """Return unit vectors of texts in a role, whatever the user wants them turned into."""
-        documents = self._prompted(Documents(texts), role)
-        return Output(self.truncate_dim, True, "float32").floats(self._vectors(documents))
+    def _floats(self, documents: Documents, role: str | None) -> Vectors:
+        """Return unit vectors of documents in a role, whatever the user wants them turned into."""
+        found = self._vectors(self._prompted(documents, role))
+        return Output(self.truncate_dim, True, "float32").floats(found)
 
     def _vectors(self, documents: Documents) -> Vectors:
         """Return a raw vector (n, H) a document; each different document is read once, or found in the cache."""
@@ -258,7 +258,7 @@ class EmbedderBase(TrainedTransformer):
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Documents, Any, Any]:
         documents, _, weights = super()._validate(X, y, sample_weight)
         targets = as_targets(str(self.fine_tune), documents, y)
-        if documents.second is not None:  # not the columns that `transform` will get
+        if self.fine_tune != "labels":  # not the columns that `transform` will get
             documents = Documents(documents.first, documents.second)
         return documents, targets, weights
 
@@ -289,12 +289,17 @@ class EmbedderBase(TrainedTransformer):
     def _examples(
         self, encoder: TextEncoder, documents: Documents, targets: EmbeddingTargets, limit: int, parts: Any
     ) -> Examples:
-        firsts, seconds = ("query", "document") if targets.kind == "pairs" else (None, None)
-        texts, n = self._prompted(Documents(documents.first), firsts).first, len(documents)
-        if documents.second is not None:
-            texts = texts + self._prompted(Documents(documents.second), seconds).first
-        rows = [np.concatenate([part, part + n]) if len(texts) > n else part for part in parts]
-        encoded, _ = self._encode_parts(encoder, Documents(texts), limit, rows)
+        if targets.kind == "labels":
+            encoded, _ = self._encode_parts(encoder, self._prompted(documents, None), limit, parts)
+        else:
+            roles = ("query", "document") if targets.kind == "pairs" else (None, None)
+            columns = (documents.first, documents.second or [])
+            texts = [
+                self._prompted(Documents(column), role).first
+                for column, role in zip(columns, roles, strict=True)
+            ]
+            rows = [np.concatenate([part, part + len(documents)]) for part in parts]
+            encoded, _ = self._encode_parts(encoder, Documents(texts[0] + texts[1]), limit, rows)
         return Examples(encoded, DocumentTargets(targets.take(parts[0]).targets))
 
     def _training_data(self, examples: Examples, targets: EmbeddingTargets, weights: Any) -> Data:
@@ -331,7 +336,7 @@ class EmbedderBase(TrainedTransformer):
         """Write all that was learned, and what is found with it, at once."""
         after = self._shadow()
         super(EmbedderBase, after)._record(X, documents, *learned)
-        after._calibrate(Documents(documents.first))
+        after._calibrate(documents if self.fine_tune == "labels" else Documents(documents.first))
         self.__dict__ = after.__dict__
 
     def _warm_checkpoint(self) -> Checkpoint | None:

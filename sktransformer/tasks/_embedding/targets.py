@@ -45,12 +45,14 @@ def as_targets(kind: str, documents: Documents, y: Any) -> EmbeddingTargets:
     Raises
     ------
     ValueError
-        For pairs where single texts belong and the other way round, missing or unusable `y`, too few rows.
+        For single texts where pairs belong, missing or unusable `y`, too few rows.
     """
     pairs = documents.second is not None
-    if (kind == "labels") == pairs:
-        wanted, got = ("single texts", "pairs") if pairs else ("pairs of texts", "single texts")
-        raise ValueError(f'fine_tune="{kind}" needs X to hold {wanted}, got {got}.')
+    if kind != "labels" and not pairs:
+        raise ValueError(
+            f'fine_tune="{kind}" needs X to hold pairs of texts, got single texts; pass two columns, or for labels of '
+            f'single texts fine_tune="labels".'
+        )
     if kind == "labels":
         labels = as_labels(y)
         if labels.kind != "single":
@@ -166,7 +168,7 @@ def held_out(targets: EmbeddingTargets, fraction: float, seed: int) -> tuple[Row
 
 # -- scores --------------------------------------------------------------------------------------------------------
 
-Embed = Callable[[list[str], str | None], npt.NDArray[np.float32]]
+Embed = Callable[[Documents, str | None], npt.NDArray[np.float32]]
 
 
 def default_score(kind: str, embed: Embed, held: Documents, expected: npt.NDArray[Any]) -> float:
@@ -176,15 +178,15 @@ def default_score(kind: str, embed: Embed, held: Documents, expected: npt.NDArra
     nearest second text is their own. Graded: Spearman's correlation of cosines and grades.
     """
     if kind == "labels":
-        vectors = embed(held.first, None)
+        vectors = embed(held, None)
         cosines = vectors @ vectors.T
         np.fill_diagonal(cosines, -np.inf)
         return float((expected[cosines.argmax(axis=1)] == expected).mean())
-    second = held.second or []
+    first, second = Documents(held.first), Documents(held.second or [])
     if kind == "pairs":
-        nearest = (embed(held.first, "query") @ embed(second, "document").T).argmax(axis=1)
+        nearest = (embed(first, "query") @ embed(second, "document").T).argmax(axis=1)
         return float((expected[nearest, 1] == expected[:, 1]).mean())
-    cosines = (embed(held.first, None) * embed(second, None)).sum(axis=1)
+    cosines = (embed(first, None) * embed(second, None)).sum(axis=1)
     if len(np.unique(cosines)) < 2 or len(np.unique(expected)) < 2:
         return float("nan")
     return float(spearmanr(cosines, expected).statistic)
