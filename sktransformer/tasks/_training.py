@@ -6,7 +6,7 @@ import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -34,18 +34,6 @@ from .._engine.training.steps import Step
 from .._engine.validation import check_choice, check_flag, check_number
 from ._base import TransformerEstimator, text_encoder
 from ._holdout import held_out, validation_score
-
-
-class Targets(Protocol):
-    """What `y` becomes: a row of `targets` a document, and the documents' own labels or values, for scorers."""
-
-    @property
-    def targets(self) -> torch.Tensor: ...
-
-    @property
-    def original(self) -> npt.NDArray[Any]: ...
-
-    def take(self, rows: npt.NDArray[np.int64]) -> Self: ...
 
 
 class TrainedTransformer(TransformerEstimator, ABC):

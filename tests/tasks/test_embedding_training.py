@@ -48,7 +48,7 @@ def test_labels_draw_documents_together(
         return float(cosines[same].mean() - cosines[~same].mean())
 
     embedder = tuned("labels").fit(mails, labels)
-    assert gap(embedder) > 0.8
+    assert gap(embedder) > 0.4
     assert gap(TransformerEmbedder(tiny_checkpoint("camembert")).fit(mails)) < 0.2
     assert embedder.classes_.tolist() == ["facture", "livraison"]
     losses = embedder.history_["train_loss"]
