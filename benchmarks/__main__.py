@@ -11,7 +11,16 @@ import sys
 
 from .common import ROOT, say
 
-NAMES = ("persistence", "inference", "training", "budget", "french_topics", "cleaning_gain", "tuning")
+NAMES = (
+    "persistence",
+    "inference",
+    "training",
+    "budget",
+    "french_topics",
+    "cleaning_gain",
+    "tuning",
+    "embedding",
+)
 
 
 def main() -> int:

@@ -300,8 +300,8 @@ def cache(options: argparse.Namespace) -> dict[str, Any]:
         "points_measured_without": len(few),
         "cpu_seconds": {"on": with_cache.cpu, "off": without.cpu * scale},
         "times_faster": {
-            "cpu": without.cpu * scale / with_cache.cpu,
-            "wall": without.wall * scale / with_cache.wall,
+            "cpu": summary([without.cpu * scale / with_cache.cpu]),
+            "wall": summary([without.wall * scale / with_cache.wall]),
         },
         "largest_difference_of_scores": float(
             np.abs(on.cv_results_["mean_test_score"][shared] - off.cv_results_["mean_test_score"]).max()

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .common import RESULTS, ROOT, say
+from .embedding_tables import embedding
 
 Record = dict[str, Any]
 
@@ -55,6 +56,7 @@ AIMS: tuple[Aim, ...] = (
      "EmailCleaner, share won back of what wrapping costs TF-IDF"),
     ("cleaning_gain", ("models", "fine-tuned multilingual-e5-small", "share_won_back"), ">=", 0.9,
      "The same for a fine-tuned Transformer"),
+    ("embedding", ("cache", "times_faster"), ">=", 50, "Grid search over a frozen encoder, cache on against off"),
     ("tuning", ("searches", "median", "share_of_epochs"), "<=", 0.6, "Search with median pruning, share of the epochs"),
     ("tuning", ("searches", "median", "score_gained"), ">=", 0, "Its best macro-F1 less that of the whole search"),
 )  # fmt: skip
@@ -344,6 +346,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "email_cleaning": ("Cleaning e-mails", email_cleaning),
     "cleaning_gain": ("What cleaning wins back", cleaning_gain),
     "tuning": ("Tuning", tuning),
+    "embedding": ("Embeddings", embedding),
     "budget": ("Token budgets, precision, growth", budget),
 }
 

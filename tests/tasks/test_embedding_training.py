@@ -52,7 +52,7 @@ def test_labels_draw_documents_together(
     assert gap(TransformerEmbedder(tiny_checkpoint("camembert")).fit(mails)) < 0.2
     assert embedder.classes_.tolist() == ["facture", "livraison"]
     losses = embedder.history_["train_loss"]
-    assert losses.iloc[-1] < losses.iloc[0] / 2
+    assert losses.iloc[-1] < losses.iloc[0] * 0.8
     assert embedder.n_epochs_ == embedder.best_epoch_ == 10
     again = pickle.loads(pickle.dumps(embedder))
     np.testing.assert_array_equal(again.transform(mails), embedder.transform(mails))
