@@ -139,6 +139,20 @@ def test_auto_pooling_is_the_checkpoints(tmp_path: Path, mark: str, pooling: str
     assert np.abs(auto - TransformerEmbedder(folder, pooling="mean").fit_transform(["le colis"])).max() > 1e-3
 
 
+def test_a_warm_start_goes_on_with_the_checkpoints_files(tmp_path: Path) -> None:
+    folder = folder_with(tmp_path, BOTH, pooling_mode_cls_token=True)
+    texts, labels = ["a", "b", "le colis", "la facture"] * 2, [0, 1] * 4
+    embed = TransformerEmbedder(folder, fine_tune="labels", warm_start=True, max_epochs=1, random_state=0)
+    files = embed.fit(texts, labels).sentence_files_
+    assert files["pooling"] == "cls"
+    shutil.rmtree(folder)
+    again = pickle.loads(pickle.dumps(embed)).fit(texts, labels)
+    assert again.sentence_files_ == files
+    assert again.history_["epoch"].tolist() == [1, 2]
+    again.set_params(model=str(tiny_checkpoint("bert")), warm_start=False).fit(texts, labels)
+    assert again.sentence_files_["pooling"] is None
+
+
 def test_auto_norm_is_the_checkpoints(tmp_path: Path) -> None:
     folder = folder_with(tmp_path, None)
     assert np.linalg.norm(TransformerEmbedder(folder, normalize="auto").fit_transform(["le colis"])) > 1.5

@@ -62,6 +62,8 @@ def shared_checkpoint(folder: Path, device: str, load: Callable[[], Checkpoint])
     if found is not None:
         return found
     loaded = load()
+    if getattr(loaded.tokenizer, "backend_tokenizer", None) is None:
+        return loaded  # a tokenizer in pure Python, which threads may not share
     with _lock:
         _shared.clear()
         return _shared.setdefault(key, loaded)

@@ -108,9 +108,8 @@ class EmbedderBase(TrainedTransformer):
 
     def _files_of(self, checkpoint: Checkpoint) -> SentenceFiles:
         """Read them, or go on with those of an earlier fit, whose weights a warm start goes on with."""
-        if checkpoint.folder is None and hasattr(self, "sentence_files_"):
-            return SentenceFiles(**self.sentence_files_)
-        return read_sentence_files(checkpoint.folder)
+        goes_on = self.fine_tune is not None and bool(self.warm_start) and hasattr(self, "history_")
+        return self._files if goes_on else read_sentence_files(checkpoint.folder)
 
     def _pooling(self, files: SentenceFiles) -> str:
         if self.pooling != "auto":
@@ -276,9 +275,10 @@ class EmbedderBase(TrainedTransformer):
         self._check_shape(checkpoint.model.config)
         return checkpoint
 
-    def _candidate(self, *args: Any) -> Self:
-        candidate = super()._candidate(*args)
+    def _candidate(self, checkpoint: Checkpoint, *args: Any) -> Self:
+        candidate = super()._candidate(checkpoint, *args)
         candidate.memory = None  # its weights change under it
+        candidate.sentence_files_ = dict(vars(self._files_of(checkpoint)))
         return candidate
 
     def _split(self, targets: EmbeddingTargets, seed: int) -> tuple[Any, Any]:
