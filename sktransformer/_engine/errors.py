@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextvars import ContextVar
 from types import ModuleType
+from typing import Any
 
 __all__ = [
     "CheckpointCorruptError",
@@ -69,7 +70,22 @@ class VersionMismatchWarning(UserWarning):
 
 
 class TruncationWarning(UserWarning):
-    """Documents were cut at ``max_length`` tokens."""
+    """Documents were cut at ``max_length`` tokens.
+
+    Parameters
+    ----------
+    message : str
+        What happened, and the remedy.
+    n_cut : int, default=0
+        Documents that were cut, an attribute too.
+    n_documents : int, default=0
+        Out of how many, an attribute too; 0 where nobody counted.
+    """
+
+    def __init__(self, message: str = "", n_cut: int = 0, n_documents: int = 0) -> None:
+        super().__init__(message)
+        self.n_cut = n_cut
+        self.n_documents = n_documents
 
 
 class OutOfMemoryBackoffWarning(UserWarning):
@@ -192,7 +208,7 @@ def say_once() -> Iterator[None]:
         _said.reset(token)
 
 
-def warn_user(message: str, category: type[Warning]) -> None:
+def warn_user(message: str, category: type[Warning], **details: Any) -> None:
     """Warn at the line of the user's code that led here.
 
     How many calls lie between differs with the way in (``fit``, ``predict``, a pipeline, a grid search), so that no
@@ -204,6 +220,8 @@ def warn_user(message: str, category: type[Warning]) -> None:
         What happened, and the remedy.
     category : type of Warning
         Its class.
+    **details : object
+        What the class takes besides the message.
     """
     said = _said.get()
     if said is not None:
@@ -216,4 +234,4 @@ def warn_user(message: str, category: type[Warning]) -> None:
     while frame is not None and str(frame.f_globals.get("__name__", "")).split(".")[0] in BETWEEN:
         frame = frame.f_back
         level += 1
-    warnings.warn(message, category, stacklevel=level)
+    warnings.warn(category(message, **details), stacklevel=level)

@@ -27,24 +27,23 @@ def label_banners(page: Page, start: int, stop: int) -> None:
     """Label warnings about outside mail in the first paragraphs."""
     paragraphs = 0
     banner = False
+    warns: bool | None = None  # whether the line holds the words of a warning, where the line above has asked
     for line in range(start, stop):
         if page.gaps[line]:
             paragraphs += 1
             banner = False
         if paragraphs > _BANNER_PARAGRAPHS:
             return
-        low = page.lows[line]
+        low, known, warns = page.lows[line], warns, None
         if page.kinds[line] != BODY:
             continue
         opens = bool(_BANNER_OPENING.match(low))
-        found = bool(_BANNER.search(low)) and (opens or banner or low[0] == "[" or _is_tip(low))
-        wraps = (
-            opens
-            and line + 1 < stop
-            and not page.gaps[line + 1]
-            and bool(_BANNER.search(page.lows[line + 1]))
-        )
-        if found or wraps:
+        found = False
+        if opens or banner or low[0] == "[" or _is_tip(low):
+            found = bool(_BANNER.search(low)) if known is None else known
+        if not found and opens and line + 1 < stop and not page.gaps[line + 1]:
+            found = warns = bool(_BANNER.search(page.lows[line + 1]))
+        if found:
             page.kinds[line] = DISCLAIMER
             banner = True
 
@@ -67,8 +66,8 @@ def label_disclaimers(page: Page, start: int, stop: int, *, content_above: bool)
         if page.kinds[line] != BODY:
             line += 1
             continue
-        end = _paragraph_end(page, line, stop)
-        if content_above and _is_notice(page, line, end, follows_notice):
+        if content_above and _is_notice(page, line, stop, follows_notice):
+            end = _paragraph_end(page, line, stop)
             page.mark(line, end, DISCLAIMER)
             follows_notice = True
             line = end
@@ -114,14 +113,14 @@ def _reads_like_notice(page: Page, line: int, end: int) -> bool:
     return bool(core and core + stems >= 2) or stems >= 3
 
 
-def _is_notice(page: Page, line: int, end: int, follows_notice: bool) -> bool:
+def _is_notice(page: Page, line: int, stop: int, follows_notice: bool) -> bool:
     low = page.lows[line]
     if _NOTICE.match(low):
         return True
     continues = follows_notice and page.gaps[line]
     if not continues and not _LEGAL_OPENING.match(low):
         return False
-    core, stems = _count(page, line, end)
+    core, stems = _count(page, line, _paragraph_end(page, line, stop))
     return core >= 2 or (core == 1 and stems >= (1 if continues else 2))
 
 
@@ -151,8 +150,8 @@ def _legal_words(page: Page, line: int) -> tuple[frozenset[str], frozenset[str]]
 
 
 def _paragraph_end(page: Page, line: int, stop: int) -> int:
-    end = line + 1
-    while end < min(stop, line + _LONGEST_NOTICE) and not page.gaps[end] and page.kinds[end] == BODY:
+    end, most = line + 1, min(stop, line + _LONGEST_NOTICE)
+    while end < most and not page.gaps[end] and page.kinds[end] == BODY:
         end += 1
     return end
 

@@ -2,6 +2,13 @@
 
 from ._language import DEVICES, Language, phrases
 
+# What one thanks for or waits for without saying more.
+_WANTED = (
+    r"your (?:(?:prompt|quick|kind|early|swift|continued) )?(?:reply|response|help|assistance|attention|time|support"
+    r"|understanding|feedback|answer|cooperation|consideration|patience)"
+)
+_MUCH = r"(?: (?:again|so much|very much|a lot|in advance))"
+
 ENGLISH = Language(
     openers=phrases("on"),
     dates=phrases(
@@ -43,6 +50,14 @@ ENGLISH = Language(
     ),
     courtesy_openings=phrases("please accept, i remain, assuring you, looking forward"),
     courtesy_patterns=(r"\b(?:kind|best|warm) regards\b", r"yours (?:sincerely|faithfully|truly)"),
+    courtesy_lines=(
+        rf"(?:(?:i|we) look|(?:i am |i'm |we are |we're )?looking) forward to "
+        rf"(?:hearing (?:back )?from you(?: soon| shortly)?|{_WANTED})",
+        rf"(?:i am |we are )?awaiting {_WANTED}",
+        r"(?:i|we) remain at your disposal",
+        rf"(?:many thanks|thanks|thank you|i thank you){_MUCH}?(?: for {_WANTED})?{_MUCH}?",
+    ),
+    courtesy_leads=phrases("i, we, looking, awaiting, many, thanks, thank"),
     postscripts=phrases("ps, p.s, nb, n.b, encl, enclosure, attachment"),
     greetings=phrases("hi, hello, hey, dear, good morning, good afternoon"),
     sentence_openings=phrases(

@@ -2,6 +2,15 @@
 
 from ._language import DEVICES, Language, phrases
 
+# What one thanks for or waits for without saying more: "Merci de me rappeler" asks for something and is body.
+_WANTED = (
+    r"(?:vous (?:re)?lire|(?:votre|vos|une|un) (?:(?:prompte?|rapide|bonne|aimable|précieuse) )?"
+    r"(?:retours?|réponses?|aide|attention|compréhension|temps|diligence|collaboration|confiance|nouvelles|appel"
+    r"|considération|lecture|intervention)(?: (?:rapide|favorable))?(?: de votre part)?)"
+)
+_FOR = rf"(?: (?:de|pour) {_WANTED})"
+_MUCH = r"(?: (?:par avance|d'avance|beaucoup|vivement|infiniment|encore|bien))"
+
 FRENCH = Language(
     openers=phrases("le, en date de, en date du"),
     dates=phrases("lun, mar, mer, jeu, ven, sam, dim"),
@@ -79,6 +88,18 @@ FRENCH = Language(
         r"\b(?:ma|notre)(?: [^\W\d_]+)? consid[ée]ration\b",  # not "prendre en considération"
         r"\b(?:mes|nos)(?: [^\W\d_]+)? hommages\b",
     ),
+    courtesy_lines=(
+        rf"dans (?:l'attente|cette attente)(?: d(?:e |'){_WANTED})?",
+        rf"(?:dans l'|en )?attente d(?:e |'){_WANTED}",
+        rf"(?:en )?attendant {_WANTED}",
+        r"(?:je |nous )?rest(?:e|ons|ant) à votre (?:entière )?disposition(?: pour toute?s? (?:autres? )?"
+        r"(?:renseignement|question|information|précision|complément)s?"
+        r"(?: d'informations?| complémentaires?| supplémentaires?)?)?",
+        rf"(?:je|nous) vous (?:en )?remerci(?:e|ons){_MUCH}?{_FOR}?{_MUCH}?",
+        rf"(?:en )?vous (?:en )?remerciant{_MUCH}?{_FOR}?{_MUCH}?",
+        rf"(?:un grand )?merci{_MUCH}?{_FOR}{_MUCH}?",
+    ),
+    courtesy_leads=phrases("dans, en, attente, restant, je, nous, vous, merci, un"),
     postscripts=phrases(
         """
         ps, p.s, p.-s, p-s, post-scriptum, post scriptum, nb, n.b, pj, p.j, pièce jointe, pièces jointes,
@@ -145,7 +166,9 @@ FRENCH = Language(
         r"l'intégrité d",
         r"(?:l'expéditeur|notre société|la société|[\w' -]{2,30}) (?:décline|ne (?:peut|saurait))",
     ),
-    legal_core=phrases("confidenti, destinataire, privilégi, secret profession"),
+    legal_core=phrases(
+        "confidenti, destinataire, privilégi, secret profession, n'engage que son auteur, n'engagent que leur auteur"
+    ),
     legal_stems=phrases(
         """
         par erreur, détrui, supprim, expéditeur, pièces jointes, joints, toute utilisation, toute diffusion,

@@ -22,8 +22,10 @@ class Markup(NamedTuple):
 
     lines: list[str]
     """The visible lines, blank ones included."""
-    spans: list[tuple[int, int]]
-    """Start and end of each line in the markup."""
+    starts: list[int]
+    """Where each line begins in the markup."""
+    ends: list[int]
+    """Where it ends."""
     presets: list[str]
     """What the markup says about each line: quoted, signature, or nothing."""
     cuts: list[int]
@@ -42,8 +44,10 @@ _TAG = re.compile(
 )
 # How far to look for the second tag of a body that does not begin with one.
 _LOOK_FOR_TAGS = 100_000
-# html.parser takes about 3 µs a tag; more tags than this are only found in attacks.
+# html.parser takes about 3 µs a tag, and 2 µs an attribute; more than this are only found in attacks: a megabyte of
+# prose has about 170,000 words.
 _MOST_TAGS = 50_000
+_MOST_WORDS = 200_000
 
 _BLOCKS = frozenset(
     phrases(
@@ -74,8 +78,16 @@ _BLANKS = re.compile(r"[\s\u200b]+")
 _OPEN_TAG = re.compile(r"<[a-zA-Z/!?]")
 _ANY_TAG = re.compile(r"<[^<>]*>")
 _BREAKING_TAG = re.compile(
-    r"<(?:br|hr|/?(?:p|div|tr|li|table|blockquote|h[1-6]|ul|ol|body|html))\b", re.IGNORECASE
+    r"(<(?:[bh]r|/?(?:p|div|t(?:r|able)|li|blockquote|h(?:[1-6]|tml)|[uo]l|body))\b[^<>]*>|\r)", re.IGNORECASE
 )
+_TAG_OVER_LINES = re.compile(r"<[^<>\r]*\r[^<>]*>")
+# Whatever Python takes for the end of a line, bare or as a reference.
+_LINE_ENDS = "\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
+_LINE_END_REFERENCE = re.compile(
+    r"&(?:NewLine;|#(?:0*(?:1[023]|823[23])(?![0-9])|[xX]0*(?:[aAcCdD]|202[89])(?![0-9a-fA-F]));?)"
+)
+# No character has as many digits, and Python refuses to read thousands of them.
+_ENDLESS_REFERENCE = re.compile(r"&#[0-9]{600,};?")
 
 
 def looks_like_html(text: str) -> bool:
@@ -120,20 +132,44 @@ def parse_html(text: str) -> Markup:
         Visible lines, where they stand in `text`, and what the markup says about them.
     """
     visible, hidden = _blank_invisible(text)
-    if visible.count("<") > _MOST_TAGS:
+    visible = _even_out(visible)
+    if _is_costly(visible):
         return _strip_tags(visible, hidden)
     end = visible.rfind(">") + 1
     rest = _end_of_text(visible, end)
     if rest < len(visible):
         hidden.append((rest, len(visible)))
-    # Without line feeds the parser counts characters from the start, not from the last line.
-    visible = visible.replace("\n", "\r")
     parser = _LineParser(visible)
     parser.feed(visible[:end])
     parser.close()
     parser.handle_data(unescape(visible[end:rest]), place=end)
     parser.finish(rest)
-    return Markup(parser.lines, parser.spans, parser.presets, sorted(parser.cuts), hidden)
+    return Markup(parser.lines, parser.starts, parser.ends, parser.presets, sorted(parser.cuts), hidden)
+
+
+def _even_out(text: str) -> str:
+    """Make all ends of lines carriage returns and take endless numbers out; all offsets stay.
+
+    Without line feeds the parser counts characters from the start, not from the last line.
+    """
+    text = text.replace("\r\n", " \r")
+    for end in _LINE_ENDS:
+        text = text.replace(end, "\r")
+    if "&" in text:
+        text = _ENDLESS_REFERENCE.sub(_blank, text)
+        text = _LINE_END_REFERENCE.sub(lambda found: "\r".rjust(len(found[0])), text)
+    return text
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
+
+
+def _is_costly(text: str) -> bool:
+    """Whether there are more tags, or more of what may be attributes, than the parser gets through in time."""
+    if text.count("<") > _MOST_TAGS:
+        return True
+    return len(text) > _MOST_WORDS and len(text.split()) + text.count("=") + text.count("/") > _MOST_WORDS
 
 
 def _blank_invisible(text: str) -> tuple[str, list[tuple[int, int]]]:
@@ -182,19 +218,28 @@ def _end_of_text(text: str, start: int) -> int:
 
 
 def _strip_tags(text: str, hidden: list[tuple[int, int]]) -> Markup:
-    """Lines of a text with too many tags to parse: tags become blanks or line ends of the same length."""
-
-    def blank(found: re.Match[str]) -> str:
-        tag = found[0]
-        return "\n" + " " * (len(tag) - 1) if _BREAKING_TAG.match(tag) else " " * len(tag)
-
-    lines, spans = [], []
+    """Lines of a text with too many tags to parse: tags end a line or are blanks."""
+    text = _TAG_OVER_LINES.sub(lambda found: found[0].replace("\r", " "), text)
+    lines: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
     start = 0
-    for line in _ANY_TAG.sub(blank, text).split("\n"):
-        lines.append(_BLANKS.sub(" ", unescape(line)).strip())
-        spans.append((start + len(line) - len(line.lstrip()), start + len(line.rstrip())))
-        start += len(line) + 1
-    return Markup(lines, spans, [BODY] * len(lines), [], hidden)
+    # What stands between the tags that break lines, and those tags, by turns.
+    parts = _BREAKING_TAG.split(text)
+    for piece, tag in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        bare = _ANY_TAG.sub(_blank, piece) if "<" in piece else piece
+        line = bare.strip()
+        if line:
+            first = start + len(bare) - len(bare.lstrip())
+            lines.append(" ".join(unescape(line).replace("\u200b", " ").split()))
+            starts.append(first)
+            ends.append(first + len(line))
+        elif lines and lines[-1]:  # blank lines in a row are one
+            lines.append("")
+            starts.append(start)
+            ends.append(start)
+        start += len(piece) + len(tag)
+    return Markup(lines, starts, ends, [BODY] * len(lines), [], hidden)
 
 
 class _LineParser(HTMLParser):
@@ -204,7 +249,8 @@ class _LineParser(HTMLParser):
         super().__init__(convert_charrefs=True)
         self._text = text
         self.lines: list[str] = []
-        self.spans: list[tuple[int, int]] = []
+        self.starts: list[int] = []
+        self.ends: list[int] = []
         self.presets: list[str] = []
         self.cuts: set[int] = set()
         self._pieces: list[str] = []
@@ -252,11 +298,22 @@ class _LineParser(HTMLParser):
         if not self._preformatted:
             self._add(_BLANKS.sub(" ", data), place)
             return
-        for number, line in enumerate(data.split("\r")):
-            if number:
-                place = self._text.find("\r", place) + 1 or place
-                self._break(place)
-            self._add(line.rstrip(), place)
+        first, *others = data.split("\r")
+        self._add(first.rstrip(), place)
+        if not others:
+            return
+        place = self._text.find("\r", place) + 1 or place
+        self._break(place)
+        for line in others[:-1]:
+            start, place = place, self._text.find("\r", place) + 1 or place
+            raw = self._text[start:place]
+            bare = raw.strip()
+            first_place = start + len(raw) - len(raw.lstrip()) if bare else place
+            self.lines.append(line.rstrip())
+            self.starts.append(first_place)
+            self.ends.append(first_place + len(bare))
+            self.presets.append(self._wrapper[2])
+        self._add(others[-1].rstrip(), place)
 
     def finish(self, place: int) -> None:
         """End the last line."""
@@ -293,7 +350,8 @@ class _LineParser(HTMLParser):
         while end > start and self._text[end - 1].isspace():
             end -= 1
         self.lines.append(text)
-        self.spans.append((start, end))
+        self.starts.append(start)
+        self.ends.append(end)
         self.presets.append(self._wrapper[2])
 
     def _note_marks(self, attrs: list[tuple[str, str | None]], place: int) -> None:

@@ -136,6 +136,10 @@ def _from_frame(X: Any, subject_column: str, body_column: str) -> tuple[list[Any
     names = list(X.columns)
     if len(names) == 1:
         return None, _column(X, names[0])
+    if body_column == subject_column:
+        raise ValueError(
+            f"body_column and subject_column are both {body_column!r}; name two columns, or pass X[[{body_column!r}]]."
+        )
     if names.count(body_column) != 1 or names.count(subject_column) > 1:
         raise ValueError(
             f"X has the columns {names}; with several columns the bodies are taken from {body_column!r} and "

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
+from ._courtesies import label_courtesies
 from ._disclaimers import label_banners, label_disclaimers, label_trailing_notices, start_of_last_notice
 from ._page import BODY, DISCLAIMER, FOOTER, QUOTE, SIGNATURE, Page, is_rule, make_page
 from ._quotes import find_cuts, is_followed_by_quote
@@ -76,6 +77,7 @@ def _label_around(page: Page, start: int, stop: int, content: bool) -> None:
     label_signatures(page, start, stop)
     label_contact_block(page, start, start_of_last_notice(page, start, stop))
     label_trailing_notices(page, start, stop)
+    label_courtesies(page, start, stop)
 
 
 def _absorb_rules(page: Page) -> None:

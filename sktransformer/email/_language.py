@@ -38,6 +38,10 @@ class Language:
     """First words of the long formulas: "veuillez agréer"."""
     courtesy_patterns: tuple[str, ...] = ()
     """What a long formula must hold somewhere: "salutations"."""
+    courtesy_lines: tuple[str, ...] = ()
+    """Patterns of short courtesies above a closing, which say nothing else: "dans l'attente de vous lire"."""
+    courtesy_leads: tuple[str, ...] = ()
+    """The first words of those."""
     postscripts: tuple[str, ...] = ()
     """Marks of text that comes back after a signature: "ps", "pj"."""
     sentence_openings: tuple[str, ...] = ()

@@ -17,6 +17,7 @@ from ._html import looks_like_html
 
 # Mails inside mails inside mails: nobody reads further, and Python's stack ends.
 _MOST_NESTED = 40
+_TEXTS = ("text/plain", "text/html", "text/enriched")
 _ADDRESS = re.compile(r"[^\s<>,;:\"()\[\]]{1,200}@[^\s<>,;:\"()\[\]]{1,200}")
 _IDS = re.compile(r"<[^<>\s]+>")
 _BLANKS = re.compile(r"\s+")
@@ -168,7 +169,7 @@ def _texts(part: Message, found: _Found, depth: int) -> Iterator[_Text]:
         _note_message(part, kind, found)
     elif part.is_multipart():
         yield from _many(part, kind, found, depth)
-    elif kind in ("text/plain", "text/html", "text/enriched") and not _is_attached(part, depth):
+    elif (kind in _TEXTS or _has_no_parts(part, kind)) and not _is_attached(part, depth):
         payload = part.get_payload(decode=True)
         text, problem = decode_bytes(payload if isinstance(payload, bytes) else b"", _charset(part))
         if problem:
@@ -176,6 +177,12 @@ def _texts(part: Message, found: _Found, depth: int) -> Iterator[_Text]:
         yield _Text(text, kind == "text/html")
     elif depth or not kind.startswith("multipart/"):
         found.attachments.append(_file_name(part) or kind)
+
+
+def _has_no_parts(part: Message, kind: str) -> bool:
+    """Whether a multipart mail names no boundary, or one that never comes: its text is read as it stands."""
+    payload = part.get_payload()
+    return kind.startswith("multipart/") and isinstance(payload, str) and bool(payload.strip())
 
 
 def _many(part: Message, kind: str, found: _Found, depth: int) -> Iterator[_Text]:

@@ -1,6 +1,8 @@
 """Text as mail programs send it becomes comparable: blanks, apostrophes, accents, line ends."""
 
+import re
 import unicodedata
+from itertools import accumulate
 
 _REPLACEMENTS = (
     ("\u00a0", " "),  # no-break space, before ":" in French
@@ -13,13 +15,16 @@ _REPLACEMENTS = (
     ("\ufeff", ""),  # byte order mark
 )
 
+# Halves of a character that broken programs leave behind; no file, and no frame of pandas or polars, takes them.
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
 # Unicode's stream-safe format (UAX #15, section 13) allows thirty combining marks in a row. Composing sorts
 # each run of marks in quadratic time, so that 1 MB of them would take minutes: such text is left as it is.
 _LONGEST_RUN_OF_MARKS = 30
 
 
 def normalise(text: str) -> str:
-    """Compose accents, make special blanks and apostrophes plain, drop invisible characters.
+    """Compose accents, make special blanks and apostrophes plain, drop invisible characters, mend surrogates.
 
     Line ends are not touched; :func:`split_lines` deals with them.
 
@@ -31,7 +36,8 @@ def normalise(text: str) -> str:
     Returns
     -------
     str
-        The text in Unicode's form NFC, with the replacements above.
+        The text in Unicode's form NFC, with the replacements above; two surrogates that belong together are one
+        character, and a lone one is U+FFFD.
 
     Examples
     --------
@@ -40,6 +46,8 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return text
+    if _SURROGATE.search(text):
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     for old, new in _REPLACEMENTS:
         if old in text:
             text = text.replace(old, new)
@@ -77,12 +85,8 @@ def split_lines(text: str) -> list[str]:
 
 def line_spans(text: str) -> list[tuple[int, int]]:
     """Start and end offset of every raw line, without its line end."""
-    spans = []
-    start = 0
-    for line, whole in zip(text.splitlines(), text.splitlines(keepends=True), strict=True):
-        spans.append((start, start + len(line)))
-        start += len(whole)
-    return spans
+    starts = accumulate(map(len, text.splitlines(keepends=True)), initial=0)
+    return [(start, start + len(line)) for line, start in zip(text.splitlines(), starts, strict=False)]
 
 
 def _has_long_run_of_marks(text: str) -> bool:

@@ -11,7 +11,7 @@ BODY = ""
 # a line that is longer is prose or machine-made.
 LINE_CAP = 400
 # Lines beyond this many are not looked at one by one: they count as a single line.
-MOST_LINES = 20_000
+MOST_LINES = 12_000
 
 _SHORTEST_WRAPPED = 60
 _QUOTE_MARKS = re.compile(r"^\s*(?:>\s?)+")
@@ -44,6 +44,8 @@ class Page:
         What :meth:`has_any` has answered.
     legal : dict
         The words of legal notices on the lines that were asked about.
+    closings : dict
+        Whether the lines that were asked about are closings.
     """
 
     texts: list[str] = field(default_factory=list)
@@ -56,6 +58,7 @@ class Page:
     everything: str = ""
     found: dict[tuple[str, ...], bool] = field(default_factory=dict)
     legal: dict[int, tuple[frozenset[str], frozenset[str]]] = field(default_factory=dict)
+    closings: dict[int, bool] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -117,12 +120,15 @@ def make_page(
     gap = False
     for number, line in enumerate(lines):
         stripped = line.strip()
-        if unquote and stripped[:1] == ">":
-            line = _QUOTE_MARKS.sub("", line, count=1)
-            stripped = line.strip()
         if not stripped:
             gap = True
             continue
+        if unquote and stripped[0] == ">":
+            line = _QUOTE_MARKS.sub("", line, count=1)
+            stripped = line.strip()
+            if not stripped:
+                gap = True
+                continue
         if len(page.texts) == MOST_LINES:
             _add_rest(page, lines, number, gap)
             break

@@ -31,19 +31,27 @@ _DAY_AND_MONTH = (
 _DATE = rf"(?:(?:{_DATE_STEMS}){{1,3}}(?:de +|den +)?\d|\d{{1,4}}[./\-]\d|\d{{1,2}}:\d\d|{_DAY_AND_MONTH})"
 
 # "Le lun. 3 mars 2025 à 10:12, X <x@y.fr> a écrit :": an opener, a date, the verb.
+_DATED_OPENING = rf"[^\w<]{{0,8}}(?:{alternatives(collect('openers'))})(?: ?:)? +(?:le +)?{_DATE}"
 _ATTRIBUTION = re.compile(
-    rf"[^\w<]{{0,8}}(?:{alternatives(collect('openers'))})(?: ?:)? +(?:le +)?{_DATE}"
-    rf"(?:.*?{_VERB_START}(?P<verb>{alternatives(_END_VERBS)})(?: ?:)?[ \-–—]*$"
-    rf"|.*?\b(?:{alternatives(_MIDDLE_VERBS)})\b.*:$)"
+    rf"{_DATED_OPENING}.*?{_VERB_START}(?P<verb>{alternatives(_END_VERBS)})(?: ?:)?[ \-–—]*$"
 )
+# "Am 3. März 2025 um 10:12 schrieb X:"; only for lines that end in a colon, so that the first verb decides.
+_MIDDLE_ATTRIBUTION = re.compile(rf"{_DATED_OPENING}.*?\b(?:{alternatives(_MIDDLE_VERBS)})\b")
+# "X <x@y.fr> a écrit le 3 mars 2025 à 10:12 :"; without an address only believed above a quote.
+_WROTE_ON = re.compile(
+    rf"[^:]{{1,120}}?(?P<address>@[^\s<>@:]{{1,60}}[>)\]]*)? +(?:{alternatives(_END_VERBS)}),? "
+    rf"+(?:(?:{alternatives(collect('openers'))}) +)?(?:le +)?{_DATE}.{{0,60}}:$"
+)
+# What such lines end with: looked at before any pattern.
+_LAST_LETTERS = tuple({verb[-1] for verb in _END_VERBS} | set(":-–—"))
 _ENDING = re.compile(rf"(?:\b(?:{alternatives(_END_VERBS)}) ?:?[ \-–—]*|:)$")
 # The rest of an attribution that a mail program wrapped inside the address, so that it seems to be quoted.
 _WRAPPED_ENDING = re.compile(rf">+,? ?(?:{alternatives(_END_VERBS)})? ?:$")
 # "jean@exemple.fr a écrit :" without a date; only believed above a quote.
-_SENDER_WROTE = re.compile(rf"[^:]{{0,100}}@[^:]{{0,100}}{_VERB_START}(?:{alternatives(_END_VERBS)}) ?:$")
+_SENDER_WROTE = re.compile(rf"[^:@]{{0,100}}@[^:]{{0,100}}{_VERB_START}(?:{alternatives(_END_VERBS)}) ?:$")
 # "2017-11-24 16:32 GMT+01:00 X <x@y.fr>:", and the same with a few words of any language around.
 _DATED_ADDRESS = re.compile(
-    r"[^\d<>:]{0,24}\d[^<>]{5,200}<[^<>\s]+@[^<>\s]+ ?>(?: [^\W\d_]{1,15}(?:\(\w{1,2}\))?)? ?:$"
+    r"[^\d<>:]{0,24}\d[^<>]{5,200}<[^<>\s@]+@[^<>\s]+ ?>(?: [^\W\d_]{1,15}(?:\(\w{1,2}\))?)? ?:$"
 )
 
 # "2013.02.08. 7:31 ..., X ...:" in a language that is not known: a line of that kind is only believed above a quote.
@@ -61,6 +69,7 @@ _INNER_KEY = re.compile(rf"\s[*_]?({alternatives(word for word in _ROLES if len(
 # lines the last list may have.
 _WRAPPED = ("from", "to", "cc")
 _LONGEST_WRAP = 40
+_LONGEST_NAME = 5  # words
 
 _SEPARATOR = re.compile(
     rf"[-_=*—]{{2,}}[\s>]*(?:{alternatives(collect('separators'))})\b.{{0,100}}$"
@@ -104,7 +113,11 @@ def _attributions(page: Page) -> Iterator[Cut]:
         return
     for last in range(page.looked_at):
         low = page.lows[last]
-        if len(low) >= LINE_CAP or not _ENDING.search(low, max(0, len(low) - 40)):
+        if (
+            not low.endswith(_LAST_LETTERS)
+            or len(low) >= LINE_CAP
+            or not _ENDING.search(low, max(0, len(low) - 40))
+        ):
             continue
         if page.kinds[last] == QUOTE and not _continues_address(page, last):
             continue
@@ -131,24 +144,43 @@ def _attribution_start(page: Page, last: int) -> int | None:
         if len(joined) > LINE_CAP:
             break
         if _is_attribution(joined, quoted_below, named):
-            return first
+            return first - _is_wrapped_name(page, first)
     return last if quoted_below and _SENDER_WROTE.match(page.lows[last]) else None
 
 
+def _is_wrapped_name(page: Page, first: int) -> bool:
+    """Whether the name that belongs to the address at the start of a line stands alone on the line above."""
+    if first == 0 or page.lows[first][0] != "<" or page.gaps[first] or page.kinds[first - 1] != BODY:
+        return False
+    words = page.texts[first - 1][:LINE_CAP].split()
+    return len(words) <= _LONGEST_NAME and all(word[0].isupper() for word in words)
+
+
 def _is_attribution(joined: str, quoted_below: bool, named: bool) -> bool:
-    if not (quoted_below or joined.endswith(":") or "@" in joined):
+    colon = joined.endswith(":")
+    if not (quoted_below or colon or "@" in joined):
         return False
     found = _ATTRIBUTION.match(joined)
-    if not found:
-        looks_like_one = _DATED_ADDRESS.match(joined) or (quoted_below and _DATE_FIRST.match(joined))
+    if not found and not (colon and _MIDDLE_ATTRIBUTION.match(joined)):
+        looks_like_one = (
+            _DATED_ADDRESS.match(joined)
+            or (colon and _wrote_on(joined, quoted_below))
+            or (quoted_below and _DATE_FIRST.match(joined))
+        )
         return bool(looks_like_one and _HAS_YEAR.search(joined) and _HAS_CLOCK.search(joined))
     # "Le 3 mars le plombier a écrit :" is prose: mail programs give an address, a time, or a year and a name.
     if quoted_below or "@" in joined:
         return True
-    before = joined[: found.start("verb")].split()[-1] if found["verb"] else ""
-    if not joined.endswith(":") or before in _PRONOUNS:
+    before = joined[: found.start("verb")].split()[-1] if found else ""
+    if not colon or before in _PRONOUNS:
         return False
     return bool(_HAS_CLOCK.search(joined) or (_HAS_YEAR.search(joined) and (named or before == "you")))
+
+
+def _wrote_on(joined: str, quoted_below: bool) -> bool:
+    """Whether the date follows the verb; an address right before the verb tells it from prose."""
+    found = _WROTE_ON.match(joined)
+    return bool(found and (quoted_below or found["address"]))
 
 
 def _names_somebody(text: str) -> bool:

@@ -7,13 +7,14 @@ from ._patterns import alternatives, compile_any
 from ._tables import collect
 
 _CLOSINGS = frozenset(collect("closings"))
-_THANKS = frozenset(collect("thanks"))
-_FIRST_WORDS = frozenset(phrase.split()[0] for phrase in _CLOSINGS | _THANKS)
+THANKS = frozenset(collect("thanks"))
+_COURTESY_LINE = re.compile("|".join(collect("courtesy_lines")))  # "dans l'attente de vous lire"
 _CLOSING_START = re.compile(rf"(?:{alternatives(_CLOSINGS)})(?P<comma>\s*[,.!:\-–—]+)?(?:\s+|$)")
 _LONGEST_CLOSING = 80
 
-_OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
-_PARTS = re.compile(r"\s*(?:[,;.!:+&]|\s-\s|\bet\b|\band\b|\bund\b|\by\b|\be\b|\ben\b)\s*")
+_LETTERS = re.compile(r"[^\W_]+")
+OUTER_MARKS = re.compile(r"^[\W_]+|[\W_]+$")
+PARTS = re.compile(r"[,;.!:+&]|\s-\s|\b(?:et|and|und|y|en?)\b")
 # Words with a capital, and what stands between them in names: "Jean-Marie de La Tour". Each word ends in a
 # blank, so that there is one way only to read a line, and no time is lost on others.
 _CAPITAL = "[A-ZÀ-ÖØ-Þ]"
@@ -55,6 +56,16 @@ _LONGEST_RULED_SIGNATURE = 8
 _LONGEST_SIGNATURE_LINE = 100
 
 
+def lead(text: str) -> str:
+    """The letters that a text begins with, marks in front of them aside."""
+    found = _LETTERS.search(text)
+    return found[0] if found else ""
+
+
+# What closings begin with, looked up before all else.
+_LEADS = frozenset((*map(lead, _CLOSINGS | THANKS), *collect("courtesy_leads")))
+
+
 def label_footers(page: Page, start: int, stop: int) -> None:
     """Label lines such as "Envoyé de mon iPhone", and the older message that some phones put right below.
 
@@ -66,7 +77,7 @@ def label_footers(page: Page, start: int, stop: int) -> None:
         if page.kinds[line] != BODY:
             continue
         if not _is_footer(page, line, stop):
-            said = said or not (is_rule(low) or _is_greeting(low))
+            said = said or not (is_rule(low) or is_greeting(low))
             continue
         page.kinds[line] = FOOTER
         below = line + 1
@@ -75,7 +86,7 @@ def label_footers(page: Page, start: int, stop: int) -> None:
             and below < stop
             and page.kinds[below] == BODY
             and page.gaps[below]
-            and _is_greeting(page.lows[below])
+            and is_greeting(page.lows[below])
         ):
             page.mark(below, stop, QUOTE)
             return
@@ -88,7 +99,7 @@ def _is_footer(page: Page, line: int, stop: int) -> bool:
     return bool(_FOOTER.match(low) or (_stands_alone(page, line, stop) and _LOOSE_FOOTER.match(low)))
 
 
-def _is_greeting(low: str) -> bool:
+def is_greeting(low: str) -> bool:
     return bool(_GREETING.match(low)) and len(low.split(None, _LONGEST_GREETING)) <= _LONGEST_GREETING
 
 
@@ -146,8 +157,8 @@ def _signature_begin(page: Page, line: int, stop: int, courtesy: bool) -> tuple[
     if low in ("--", "–", "—"):
         return line, line + 1
     if low[0] in "_—–" and is_rule(low) and len(low) > 1:
-        return (line, line + 1) if _looks_like_signature(page, line + 1, stop) else (None, 0)
-    if _is_closing(page.texts[line].strip(), low):
+        return (line, line + 1) if looks_like_signature(page, line + 1, stop) else (None, 0)
+    if _is_closing_line(page, line):
         return line, line + 1
     if low[0] in "-–—" and _is_dash_name(page, line, stop):
         return line, line + 1
@@ -156,18 +167,26 @@ def _signature_begin(page: Page, line: int, stop: int, courtesy: bool) -> tuple[
     return None, 0
 
 
+def _is_closing_line(page: Page, line: int) -> bool:
+    """Whether a line is a closing; found out once, since the lines above it ask too."""
+    found = page.closings.get(line)
+    if found is None:
+        found = page.closings[line] = _is_closing(page.texts[line].strip(), page.lows[line])
+    return found
+
+
 def _is_closing(text: str, low: str) -> bool:
     """Whether a line is nothing but a closing, perhaps with thanks or a name: "Cordialement, Jean Dupont"."""
-    if len(low) > _LONGEST_CLOSING:
+    if len(low) > _LONGEST_CLOSING or lead(low) not in _LEADS:
         return False
-    core = _OUTER_MARKS.sub("", low)
+    core = OUTER_MARKS.sub("", low)
     if core in _CLOSINGS:
         return True
-    if core.partition(" ")[0].rstrip(",.!;:") not in _FIRST_WORDS:
-        return False
-    parts = [part for part in (piece.strip() for piece in _PARTS.split(core)) if part]
-    if all(part in _CLOSINGS or part in _THANKS for part in parts):
-        return any(part in _CLOSINGS for part in parts)
+    parts = [part for part in (piece.strip() for piece in PARTS.split(core)) if part]
+    if any(part in _CLOSINGS for part in parts) and all(
+        part in _CLOSINGS or part in THANKS or _COURTESY_LINE.fullmatch(part) for part in parts
+    ):
+        return True
     found = _CLOSING_START.match(low)
     if not found or len(low) != len(text):
         return False
@@ -186,12 +205,12 @@ def _is_dash_name(page: Page, line: int, stop: int) -> bool:
 
 def _courtesy_formula(page: Page, line: int, stop: int) -> tuple[int | None, int]:
     """The long formula, "Veuillez agréer, ... salutations distinguées", on up to three lines."""
-    end = line + 1
-    while end < min(line + 3, stop) and page.kinds[end] == BODY and not page.gaps[end]:
-        if _is_closing(page.texts[end].strip(), page.lows[end]):
-            break
-        end += 1
     if _COURTESY_OPENING.match(page.lows[line]):
+        end, most = line + 1, min(line + 3, stop)
+        while end < most and page.kinds[end] == BODY and not page.gaps[end]:
+            if _is_closing_line(page, end):
+                break
+            end += 1
         for last in range(line, end):
             if _COURTESY.search(page.lows[last]):
                 return line, last + 1
@@ -239,7 +258,7 @@ def _is_body_again(page: Page, line: int) -> bool:
     return not any(mark in low for mark in _CONTACT) and not _COMPANY.search(low)
 
 
-def _looks_like_signature(page: Page, begin: int, stop: int) -> bool:
+def looks_like_signature(page: Page, begin: int, stop: int) -> bool:
     """Whether a few short lines follow, and nothing else up to the end or the next quote."""
     lines = 0
     for line in range(begin, stop):

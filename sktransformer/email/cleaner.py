@@ -264,7 +264,7 @@ class EmailCleaner(TransformerMixin, BaseEstimator):
         self._check_parameters()
         limit = self.max_chars
         page, markup = self._label(text[:limit])
-        spans = markup.spans if markup else line_spans(text[:limit])
+        spans = list(zip(markup.starts, markup.ends, strict=True)) if markup else line_spans(text[:limit])
         pieces = _without_nested(self._pieces(page, spans), markup.hidden if markup else [])
         if text[limit:].strip():
             pieces.append((TRUNCATED, limit, len(text)))

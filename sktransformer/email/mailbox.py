@@ -73,7 +73,8 @@ def read_mailbox(path: str | os.PathLike[str], *, headers: Sequence[str] = ()) -
     FileNotFoundError
         If nothing lies at `path`.
     ValueError
-        If `path` is empty, what lies there is no mailbox, or a name in `headers` is none or there twice.
+        If `path` is empty or holds a NUL character, what lies there is no mailbox, or a name in `headers` is none
+        or there twice.
 
     Warns
     -----
@@ -121,6 +122,10 @@ def read_mailbox(path: str | os.PathLike[str], *, headers: Sequence[str] = ()) -
         )
     if not os.fspath(path):
         raise ValueError("path is empty; pass '.' for the current folder, or the path of a mailbox.")
+    if "\0" in os.fsdecode(path):
+        raise ValueError(
+            f"path={os.fspath(path)!r} holds a NUL character, which no path may; pass it without."
+        )
     path, wanted = Path(path).expanduser(), _check_headers(headers)
     rows: list[dict[str, Any]] = []
     broken: list[dict[str, Any]] = []

@@ -12,6 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.pipeline import Pipeline
+from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
 
 from .._engine.compat import take_rows
@@ -140,16 +141,36 @@ def copy_names(meta: Any, fitted: Any) -> None:
         meta.feature_names_in_ = fitted.feature_names_in_
 
 
+def tags_of(meta: Any, estimator: Any) -> Any:
+    """Return the tags of the estimator inside a meta-estimator.
+
+    Raises
+    ------
+    TypeError
+        When it is no estimator, where scikit-learn would miss an attribute of it.
+    """
+    _needs_instance(meta, estimator, "estimator")
+    return get_tags(estimator)
+
+
 def needs_probabilities(meta: Any, estimator: Any, name: str = "estimator") -> None:
     """Raise unless an estimator can say how sure it is.
 
     Raises
     ------
     TypeError
-        When it has no `predict_proba`.
+        When it is no estimator, or has no `predict_proba`.
     """
+    _needs_instance(meta, estimator, name)
     if not hasattr(estimator, "predict_proba"):
         raise TypeError(
             f"{type(meta).__name__} needs probabilities, but {name}={type(estimator).__name__} has no predict_proba; "
             f"wrap it in sklearn.calibration.CalibratedClassifierCV."
+        )
+
+
+def _needs_instance(meta: Any, estimator: Any, name: str) -> None:
+    if isinstance(estimator, type) or not hasattr(estimator, "__sklearn_tags__"):
+        raise TypeError(
+            f"{type(meta).__name__} needs a scikit-learn estimator, but {name} is {estimator!r:.60}; pass an instance."
         )

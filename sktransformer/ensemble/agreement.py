@@ -198,16 +198,14 @@ def _pair(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> tuple[
 def _named(estimators: Any) -> list[tuple[str, Any, Any]]:
     """Return name, estimator, and the classes its predictions are positions in (None when they are labels)."""
     if hasattr(estimators, "estimators_"):
-        ensemble, classes = estimators, None
-        if hasattr(
-            ensemble, "named_estimators_"
-        ):  # scikit-learn's votes and stacks fit their members on positions
-            classes = ensemble.classes_
+        ensemble = estimators
+        if hasattr(ensemble, "named_estimators_"):
             pairs = [(name, one) for name, one in ensemble.named_estimators_.items() if one != "drop"]
         else:
             pairs = [(str(i), member) for i, member in enumerate(ensemble.estimators_)]
-            if not all(_knows_labels(member, ensemble) for _, member in pairs):  # so do its forests and bags
-                classes = ensemble.classes_
+        # scikit-learn's votes, stacks, forests and bags fit their members on positions
+        labels = all(_knows_labels(member, ensemble) for _, member in pairs)
+        classes = None if labels else ensemble.classes_
         return _two([(name, member, classes) for name, member in pairs])
     if isinstance(estimators, Mapping):
         return _two([(str(name), one, None) for name, one in estimators.items()])
@@ -223,8 +221,10 @@ def _named(estimators: Any) -> list[tuple[str, Any, Any]]:
 
 def _knows_labels(member: Any, ensemble: Any) -> bool:
     """Whether a member speaks of the ensemble's labels, and not of their positions."""
-    if not hasattr(member, "classes_") or not hasattr(ensemble, "classes_"):
+    if not hasattr(ensemble, "classes_"):
         return True
+    if not hasattr(member, "classes_"):  # a vote's; a bag of such members could not vote
+        return not hasattr(ensemble, "named_estimators_")
     return set(np.asarray(member.classes_).tolist()) <= set(np.asarray(ensemble.classes_).tolist())
 
 

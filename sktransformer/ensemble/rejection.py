@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
-from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from .._engine.validation import check_number
 from ._inputs import as_labels, as_rows, as_targets, as_weights
-from ._members import Floats, copy_columns, fit_clone, folds, needs_probabilities, out_of_fold
+from ._members import Floats, copy_columns, fit_clone, folds, needs_probabilities, out_of_fold, tags_of
 from ._tables import TablesTravel
 from .risk_coverage import curve
 
@@ -298,7 +297,7 @@ class RejectOption(TablesTravel, ClassifierMixin, MetaEstimatorMixin, BaseEstima
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
+        inner = tags_of(self, self.estimator)
         tags.input_tags = inner.input_tags
         tags.classifier_tags.poor_score = getattr(inner.classifier_tags, "poor_score", False)
         return tags

@@ -11,7 +11,6 @@ import pandas as pd
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, get_scorer_names, r2_score
-from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
@@ -19,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._engine.errors import warn_user
 from .._engine.validation import check_choice, check_flag, check_number
 from ._inputs import as_labels, as_rows, as_targets, as_weights, draw_seeds
-from ._members import Floats, aligned, copy_columns, fit_clone
+from ._members import Floats, aligned, copy_columns, fit_clone, tags_of
 from ._runs import Judge, Run, held_out, seed_names, seeded_clone, train_run
 from ._tables import TablesTravel
 
@@ -378,7 +377,7 @@ class SeedEnsemble(TablesTravel, MetaEstimatorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        inner = get_tags(self.estimator)
+        inner = tags_of(self, self.estimator)
         tags.estimator_type = inner.estimator_type
         tags.classifier_tags, tags.regressor_tags = inner.classifier_tags, inner.regressor_tags
         if tags.classifier_tags is not None:

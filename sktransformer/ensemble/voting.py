@@ -72,8 +72,9 @@ def soft_vote(
 
     Notes
     -----
-    scikit-learn fits the members on the positions of the labels in `classes_`, so that a `class_weight` dict keyed by
-    the labels does not work in them; ``"balanced"`` does.
+    scikit-learn fits the members on the positions of the labels in `classes_`, so that their warnings name positions
+    and a `class_weight` dict keyed by the labels does not work in them; ``"balanced"`` does. With ``weights="fit"`` the
+    members see the labels themselves.
 
     Examples
     --------
@@ -152,7 +153,7 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
         Log loss on the held-out folds: of each member by its name, of ``"equal weights"`` and of ``"fitted weights"``,
         all with the temperatures.
     estimators_ : list of classifiers
-        The members, fitted on everything.
+        The members, fitted on everything; their `classes_` are the labels.
     named_estimators_ : Bunch
         The same by name.
     classes_ : ndarray of shape (n_classes,)
@@ -241,11 +242,11 @@ class WeightedSoftVote(TablesTravel, VotingClassifier):
         names, members = self._active()
         parts = folds(self.cv, X, index)
         # The members first: what is wrong with a document is then told by its place in X, not in a fold. And not by
-        # the parent's `fit`, which hands no weights to pipelines.
+        # the parent's `fit`, which hands no weights to pipelines, and shows members numbers where there were labels.
         fitted = Parallel(n_jobs=self.n_jobs)(
-            delayed(fit_clone)(one, X, index, row_weights) for one in members
+            delayed(fit_clone)(one, X, values, row_weights) for one in members
         )
-        probabilities, rows = out_of_fold(members, X, index, row_weights, parts, self.n_jobs)
+        probabilities, rows = out_of_fold(members, X, values, row_weights, parts, self.n_jobs)
         among = None if row_weights is None else row_weights[rows]
         temperatures = np.ones(len(members))
         if self.calibrate:

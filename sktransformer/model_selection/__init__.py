@@ -7,17 +7,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__getattr__` finds
-    from ._comparison import compare_models
-    from ._display import ComparisonDisplay
-    from ._optuna_search import OptunaSearch
-    from ._result import ComparisonResult
+    from .comparison.compare import compare_models
+    from .comparison.display import ComparisonDisplay
+    from .comparison.result import ComparisonResult
+    from .tuning.search import OptunaSearch
 
 # Public name -> the file it lives in. A new name goes here, into `__all__` and into the block above, sorted.
 _ROOMS = {
-    "ComparisonDisplay": "_display",
-    "ComparisonResult": "_result",
-    "OptunaSearch": "_optuna_search",
-    "compare_models": "_comparison",
+    "ComparisonDisplay": "comparison.display",
+    "ComparisonResult": "comparison.result",
+    "OptunaSearch": "tuning.search",
+    "compare_models": "comparison.compare",
 }
 
 __all__ = ["ComparisonDisplay", "ComparisonResult", "OptunaSearch", "compare_models"]

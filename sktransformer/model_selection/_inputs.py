@@ -140,11 +140,11 @@ def _scorer_name(scorer: Any) -> str:
 
 
 def as_documents(X: Any) -> Any:
-    """Return `X`, a generator as a list; a bare string is none."""
+    """Return `X`, a generator or another thing without places as a list; a bare string is none."""
     if isinstance(X, (str, bytes)):
         raise TypeError(f"X must hold one document a row, got a bare {type(X).__name__}; pass [text].")
-    if not hasattr(X, "__len__") and not hasattr(X, "shape"):
-        return list(X)
+    if not hasattr(X, "__getitem__") and not hasattr(X, "shape"):
+        return list(X)  # it can't be read once a fold, and no rows of it be taken
     return list(X) if isinstance(X, tuple) else X
 
 
@@ -165,6 +165,8 @@ def as_targets(y: Any) -> Any:
             )  # NumPy would make texts of NaN and numbers
         except ValueError:
             return y
+    if y.dtype.kind == "T":  # NumPy's new strings, which scikit-learn's checks do not know
+        y = y.astype(object)
     _refuse_missing("y", y)
     if y.dtype.kind == "O" and y.ndim == 1:
         check_one_kind(y)
@@ -189,7 +191,7 @@ def _refuse_missing(name: str, values: Any) -> None:
     if len(rows):
         named = ", ".join(map(str, rows[:ROWS_NAMED])) + (", ..." if len(rows) > ROWS_NAMED else "")
         raise ValueError(
-            f"{name} has {len(rows)} missing value(s), in row(s) {named}; fill them or drop the rows."
+            f"{name} has {len(rows)} missing value(s), None or nan, in row(s) {named}; fill them or drop the rows."
         )
 
 

@@ -16,6 +16,8 @@ from torch.autograd.function import once_differentiable
 
 from .dropout import factor, kept
 
+TILE = 1 << 20  # attention weights computed at once: 4 MB of float32, which stay in a shared cache
+
 
 def packed_attention(
     query: torch.Tensor,
@@ -112,12 +114,12 @@ class _DroppedAttention(torch.autograd.Function):
     ) -> torch.Tensor:
         attended = value.new_empty(query.shape[1], query.shape[0], value.shape[2])  # (N, heads, d)
         saved = []
-        for a, b in _documents(asked, lengths):
-            scores = torch.bmm(query[:, a], key[:, b].transpose(1, 2)).mul_(scale)  # (heads, t, t)
+        for h, a, b in _tiles(query.shape[0], asked, lengths):
+            scores = torch.bmm(query[h, a], key[h, b].transpose(1, 2)).mul_(scale)  # (heads, t, t)
             weights = torch.softmax(scores, dim=-1)
             mask = kept(weights, p)
             torch.mul(weights, mask, out=scores)
-            attended[a] = torch.bmm(scores, value[:, b]).mul_(factor(p)).transpose(0, 1)
+            attended[a, h] = torch.bmm(scores, value[h, b]).mul_(factor(p)).transpose(0, 1)
             saved += [weights, mask]
         ctx.save_for_backward(query, key, value, *saved)
         ctx.asked, ctx.lengths, ctx.p, ctx.scale = asked, lengths, p, scale
@@ -129,22 +131,26 @@ class _DroppedAttention(torch.autograd.Function):
         query, key, value, *saved = ctx.saved_tensors
         by_token = ((x.shape[1], x.shape[0], x.shape[2]) for x in (query, key, value))  # (N, heads, d)
         d_query, d_key, d_value = (query.new_empty(shape) for shape in by_token)
-        for i, (a, b) in enumerate(_documents(ctx.asked, ctx.lengths)):
+        for i, (h, a, b) in enumerate(_tiles(query.shape[0], ctx.asked, ctx.lengths)):
             weights, mask = saved[2 * i : 2 * i + 2]
-            above = (gradient[a] * factor(ctx.p)).transpose(0, 1)  # (heads, t, d)
-            d_value[b] = torch.bmm((weights * mask).transpose(1, 2), above).transpose(0, 1)
-            d_weights = torch.bmm(above, value[:, b].transpose(1, 2)).mul_(mask)
+            above = (gradient[a, h] * factor(ctx.p)).transpose(0, 1)  # (heads, t, d)
+            d_value[b, h] = torch.bmm((weights * mask).transpose(1, 2), above).transpose(0, 1)
+            d_weights = torch.bmm(above, value[h, b].transpose(1, 2)).mul_(mask)
             d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
             d_scores.mul_(ctx.scale)
-            d_query[a] = torch.bmm(d_scores, key[:, b]).transpose(0, 1)
-            d_key[b] = torch.bmm(d_scores.transpose(1, 2), query[:, a]).transpose(0, 1)
+            d_query[a, h] = torch.bmm(d_scores, key[h, b]).transpose(0, 1)
+            d_key[b, h] = torch.bmm(d_scores.transpose(1, 2), query[h, a]).transpose(0, 1)
         gradients = (x.transpose(0, 1) for x in (d_query, d_key, d_value))
         return (*gradients, None, None, None, None)
 
 
-def _documents(asked: tuple[int, ...], lengths: tuple[int, ...]) -> Iterator[tuple[slice, slice]]:
-    """Rows of each document's queries, and of its keys."""
+def _tiles(
+    n_heads: int, asked: tuple[int, ...], lengths: tuple[int, ...]
+) -> Iterator[tuple[slice, slice, slice]]:
+    """Heads, rows of queries and rows of keys of each product: a document's heads, as many at once as fit a tile."""
     a = b = 0
     for n_queries, n_keys in zip(asked, lengths, strict=True):
-        yield slice(a, a + n_queries), slice(b, b + n_keys)
+        size = max(1, min(n_heads, TILE // (n_queries * n_keys)))
+        for first in range(0, n_heads, size):
+            yield slice(first, first + size), slice(a, a + n_queries), slice(b, b + n_keys)
         a, b = a + n_queries, b + n_keys

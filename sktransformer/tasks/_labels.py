@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import assert_all_finite, column_or_1d, compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._engine.errors import warn_user
+from .._engine.errors import CheckpointCorruptError, WrongTaskError, warn_user
 from .._engine.validation import check_number, check_one_kind, check_scalars, label_array
 
 LabelKind = Literal["single", "multilabel", "soft"]
@@ -128,6 +128,31 @@ def _as_numbers(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
         ) from error
 
 
+def most_probable(y: Any, classes: npt.NDArray[Any], name: str = "y") -> Any:
+    """Return the most probable class of each row of a distribution over `classes`; other labels as they are.
+
+    Raises
+    ------
+    ValueError
+        When the columns are not those classes, or a row is no distribution.
+    """
+    array = _as_array(y)
+    if array.ndim != 2 or array.shape[1] < 2:
+        return y
+    soft = _two_dimensional(_as_numbers(array, name), getattr(y, "columns", None), name)
+    if soft.kind != "soft":
+        raise ValueError(
+            f"{name} marks several classes a document, or none, but the classifier was fitted on one label a document."
+        )
+    named = hasattr(y, "columns")
+    if array.shape[1] != len(classes) or (named and set(soft.classes.tolist()) != set(classes.tolist())):
+        raise ValueError(
+            f"{name} is 2-D, so its columns must be the {len(classes)} classes {classes.tolist()}, got "
+            f"{soft.classes.tolist() if named else array.shape[1]}; pass such columns, or one label a document."
+        )
+    return soft.classes[soft.index] if named else classes[soft.index]
+
+
 def row_weights(
     labels: Labels, class_weight: Any, sample_weight: npt.NDArray[np.float64] | None
 ) -> npt.NDArray[np.float64] | None:
@@ -166,10 +191,53 @@ def _weights(
     return weights
 
 
+def log_odds(shares: npt.NDArray[np.float32], *, several: bool) -> npt.NDArray[np.float32]:
+    """Return the logits that would give these probabilities: a document's windows have no logits in common."""
+    with np.errstate(divide="ignore"):  # log 0 is minus infinity, as it should be
+        return np.log(shares) - (np.log1p(-shares) if several else np.float32(0.0))
+
+
 def few_of_each(labels: Labels, n: int = 64) -> npt.NDArray[np.int64]:
     """Return about `n` rows, as many of each class: enough to see a collapse, in a fraction of a second."""
     each = max(1, n // len(labels.classes))
     return np.concatenate([np.flatnonzero(labels.index == c)[:each] for c in range(len(labels.classes))])
+
+
+def head_config(labels: Labels) -> dict[str, Any]:
+    """Return the fields of a checkpoint's config that shape a head for these labels."""
+    names = [str(label) for label in labels.classes]
+    kind = "multi" if labels.kind == "multilabel" else "single"
+    return {
+        "num_labels": len(names),
+        "id2label": dict(enumerate(names)),
+        "label2id": {name: i for i, name in enumerate(names)},
+        "problem_type": f"{kind}_label_classification",
+    }
+
+
+def labels_of_head(config: Any, model: Any) -> tuple[npt.NDArray[Any], LabelKind]:
+    """Return the classes of a checkpoint's trained head, and whether a document has one of them or several.
+
+    Raises
+    ------
+    WrongTaskError
+        When the head is one for regression.
+    CheckpointCorruptError
+        When it does not name its classes.
+    """
+    names, problem = dict(config.id2label or {}), getattr(config, "problem_type", None)
+    if len(names) < 2 or problem == "regression":
+        raise WrongTaskError(
+            f"{model} has a head of {len(names)} output(s) for regression, not for classes; pass a checkpoint "
+            f"that was trained to classify, or fit this one."
+        )
+    labels = [names.get(i) for i in range(len(names))]
+    if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
+        raise CheckpointCorruptError(
+            f"{model}: id2label in config.json must give ids from 0 different names, got {names}; mend it."
+        )
+    kind: LabelKind = "multilabel" if problem == "multi_label_classification" else "single"
+    return np.array(labels, dtype=object), kind
 
 
 def warn_of_collapse(predicted: npt.NDArray[Any]) -> None:

@@ -25,7 +25,7 @@ from .._engine.errors import say_once
 from .._engine.text.batches import Collator
 from .._engine.text.documents import Documents
 from .._engine.text.encoding import TextEncoder
-from .._engine.training.callbacks import named_callbacks
+from .._engine.training.callbacks import Introduction, named_callbacks
 from .._engine.training.data import DocumentTargets, Examples, TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.net import Data
@@ -101,10 +101,11 @@ class TrainedTransformer(TransformerEstimator, ABC):
         documents, targets, weights = self._validate(X, y, sample_weight)
         seed = draw_seed(self.random_state)
         with seeded(seed, resolve_device(self.device)), say_once():
+            training, held = self._split(targets, seed)
+            targets = self._prepare_targets(targets, training, weights)
             checkpoint = self._load(documents, targets)
             encoder = text_encoder(checkpoint)
             candidate = self._candidate(checkpoint, encoder, documents, targets)
-            training, held = self._split(targets, seed)
             examples = candidate._examples(
                 encoder, documents, targets, candidate.max_length_, (training, held)
             )
@@ -113,7 +114,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
             of_rows = self._row_weights(chosen, None if weights is None else weights[training])
             weighted = normalized_weights(of_rows, len(training))
             data = self._training_data(examples, chosen, weighted)
-            result = self._run(checkpoint, self._objective(targets), data, seed, score)
+            result = self._run(checkpoint, self._objective(targets), data, seed, score, candidate)
             self._check_outcome(candidate, documents, targets)
         self._record(X, documents, checkpoint, encoder, targets, result)
         return self
@@ -203,6 +204,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
         data: Data,
         seed: int,
         score: Callable[[], float] | None,
+        candidate: Self,
     ) -> TrainingResult:
         device = resolve_device(self.device)
         checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
@@ -218,7 +220,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
                 self._settings(collator, seed),
                 step=self._step(checkpoint),
                 score=score,
-                callbacks=named_callbacks(self.callbacks),
+                callbacks=[("introduction", Introduction(candidate)), *named_callbacks(self.callbacks)],
             )
         finally:  # a later warm start may freeze something else
             for parameter in trainable:
@@ -237,14 +239,10 @@ class TrainedTransformer(TransformerEstimator, ABC):
     def _candidate(
         self, checkpoint: Checkpoint, encoder: TextEncoder, documents: Documents, targets: Any
     ) -> Self:
-        """Return a fitted estimator that shares the weights in training, for scorers and checks to ask."""
+        """Return a fitted estimator that shares the weights in training: scorers, checks and callbacks ask it."""
         candidate = type(self)(**self.get_params(deep=False))
         candidate._record_targets(targets)
         candidate._record_checkpoint(checkpoint, encoder, documents)
-        for _, callback in named_callbacks(self.callbacks):
-            # skorch hands callbacks a net, which knows tensors; one that predicts on texts needs the estimator
-            if hasattr(callback, "on_estimator") and not isinstance(callback, type):
-                callback.on_estimator(candidate)
         return candidate
 
     def _scoring(
@@ -378,6 +376,12 @@ class TrainedTransformer(TransformerEstimator, ABC):
     def _step(self, checkpoint: Checkpoint) -> Step | None:
         """Return how the gradient of a batch is made; None is a sum over documents."""
         return None
+
+    def _prepare_targets(
+        self, targets: Any, training: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None
+    ) -> Any:
+        """Return the targets with what is learned from those of the rows to train on, before anything is loaded."""
+        return targets
 
     def _row_weights(
         self, targets: Any, weights: npt.NDArray[np.float64] | None

@@ -8,16 +8,16 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
-from sklearn.metrics import f1_score, make_scorer
+from sklearn.metrics import accuracy_score, f1_score, make_scorer
 
 from .._engine.checkpoints.heads import Head
-from .._engine.errors import CheckpointCorruptError, WrongTaskError
 from .._engine.inference.aggregation import AGGREGATIONS
 from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy, OnLogits
 from .._engine.validation import check_choice, check_number
-from ._labels import Labels, as_labels, few_of_each, row_weights, warn_of_collapse
+from . import _labels
+from ._labels import Labels
 from ._training import TrainedTransformer
 
 DEFAULT_MODEL = "almanach/camembert-base"
@@ -85,7 +85,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     warm_start : bool, default=False
         Whether a second `fit` goes on from the first.
     callbacks : list of skorch callbacks or None, default=None
-        Notified during training, after the estimator's own.
+        Notified during training, after the estimator's own; `net.estimator_` predicts with the weights of the moment.
     token_budget : int or "auto", default="auto"
         Tokens of one forward pass; a step or prediction of more is cut into several. Results do not depend on it,
         but for the draws of dropout.
@@ -302,12 +302,37 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
             Columns in the order of `classes_`; above 0 means the second class where there are two.
         """
         if self.truncation == "chunk":
-            logits = self._log_odds(self.predict_proba(X))
+            logits = _labels.log_odds(self.predict_proba(X), several=self.label_kind_ == "multilabel")
         else:
             logits = self._forward(X, read_logits, self._width)
-        if self.label_kind_ != "multilabel" and len(self.classes_) == 2:
-            return logits[:, 1] - logits[:, 0]
-        return logits
+        two = self.label_kind_ != "multilabel" and len(self.classes_) == 2
+        return logits[:, 1] - logits[:, 0] if two else logits
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; of several labels a document all must be right.
+
+        Parameters
+        ----------
+        X : iterable of n documents
+            As in `fit`.
+        y : array-like of shape (n,) or (n, C)
+            As in `fit`. Of a distribution over classes the most probable one is right.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the documents.
+
+        Returns
+        -------
+        float
+            From 0 to 1.
+
+        Raises
+        ------
+        ValueError
+            When `y` is not what `fit` was given: its columns are other classes, or it holds several labels a document.
+        """
+        predicted = self.predict(X)  # which says so when there was no fit
+        right = y if self.label_kind_ == "multilabel" else _labels.most_probable(y, self.classes_)
+        return float(accuracy_score(right, predicted, sample_weight=sample_weight))
 
     # -- what the five steps of fit ask ------------------------------------------------------------------------------
 
@@ -320,17 +345,10 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         check_choice("aggregation", self.aggregation, AGGREGATIONS)
 
     def _as_targets(self, y: Any) -> Labels:
-        return as_labels(y)
+        return _labels.as_labels(y)
 
     def _head_config(self, targets: Labels) -> dict[str, Any]:
-        names = [str(label) for label in targets.classes]
-        kind = "multi" if targets.kind == "multilabel" else "single"
-        return {
-            "num_labels": len(names),
-            "id2label": dict(enumerate(names)),
-            "label2id": {name: i for i, name in enumerate(names)},
-            "problem_type": f"{kind}_label_classification",
-        }
+        return _labels.head_config(targets)
 
     def _objective(self, targets: Labels) -> OnLogits:
         loss = BinaryCrossEntropy if targets.kind == "multilabel" else CrossEntropy
@@ -339,7 +357,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     def _row_weights(
         self, targets: Labels, weights: npt.NDArray[np.float64] | None
     ) -> npt.NDArray[np.float64] | None:
-        return row_weights(targets, self.class_weight, weights)
+        return _labels.row_weights(targets, self.class_weight, weights)
 
     def _strata(self, targets: Labels) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
         return targets.index, targets.classes
@@ -353,7 +371,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
 
     def _check_outcome(self, candidate: TransformerClassifier, documents: Documents, targets: Labels) -> None:
         if targets.kind == "single":
-            warn_of_collapse(candidate.predict(documents.take(few_of_each(targets)).rows()))
+            _labels.warn_of_collapse(candidate.predict(documents.take(_labels.few_of_each(targets)).rows()))
 
     def _default_scorer(self) -> Any:
         return make_scorer(f1_score, average="macro", zero_division=0.0, pos_label=None)
@@ -367,30 +385,12 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         shares = expit(logits) if self.label_kind_ == "multilabel" else softmax(logits, axis=1)
         return shares.astype(np.float32, copy=False)
 
-    def _log_odds(self, shares: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """Return the logits that would give these probabilities: a document's windows have no logits in common."""
-        with np.errstate(divide="ignore"):  # log 0 is minus infinity, as it should be
-            others = np.log1p(-shares) if self.label_kind_ == "multilabel" else np.float32(0.0)
-            return np.log(shares) - others
-
     @property
     def _width(self) -> int:
         return len(getattr(self, "classes_", ()))
 
     def _adopt_head(self, config: Any) -> None:
-        names, problem = dict(config.id2label or {}), getattr(config, "problem_type", None)
-        if len(names) < 2 or problem == "regression":
-            raise WrongTaskError(
-                f"{self.model} has a head of {len(names)} output(s) for regression, not for classes; pass a checkpoint "
-                f"that was trained to classify, or fit this one."
-            )
-        labels = [names.get(i) for i in range(len(names))]
-        if not all(isinstance(label, str) for label in labels) or len(set(labels)) < len(labels):
-            raise CheckpointCorruptError(
-                f"{self.model}: id2label in config.json must give ids from 0 different names, got {names}; mend it."
-            )
-        self.classes_ = np.array(labels, dtype=object)
-        self.label_kind_ = "multilabel" if problem == "multi_label_classification" else "single"
+        self.classes_, self.label_kind_ = _labels.labels_of_head(config, self.model)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

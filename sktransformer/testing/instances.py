@@ -15,7 +15,7 @@ from ..baselines import TextJoiner
 from .checkpoints import tiny_checkpoint
 
 
-def _classifiers(cls: type[BaseEstimator]) -> list[Any]:
+def _fine_tuned(cls: type[BaseEstimator]) -> list[Any]:
     # One model that reads packed rows and one that reads padded ones; six steps are enough to move every weight.
     return [
         cls(str(tiny_checkpoint(name)), max_epochs=2, batch_size=8, learning_rate=5e-3, random_state=0)
@@ -62,6 +62,10 @@ def _seeds(cls: type[BaseEstimator]) -> list[Any]:
     return [cls(_member(), n_seeds=2, on_collapse="keep", random_state=0)]
 
 
+def _searches(cls: type[BaseEstimator]) -> list[Any]:
+    return [cls(_member(), {"logisticregression__C": [0.1, 1.0]}, n_trials=2, cv=2, random_state=0)]
+
+
 def _votes(cls: type[BaseEstimator]) -> list[Any]:
     # one of the two is left out, so that a clone of both stays below a millisecond
     return [cls([("first", _member()), ("second", "drop")], cv=2)]
@@ -70,10 +74,12 @@ def _votes(cls: type[BaseEstimator]) -> list[Any]:
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "EmailCleaner": _cleaners,
     "LanguageRouter": _routers,
+    "OptunaSearch": _searches,
     "RejectOption": _rejections,
     "SeedEnsemble": _seeds,
-    "TransformerClassifier": _classifiers,
+    "TransformerClassifier": _fine_tuned,
     "TransformerEmbedder": _embedders,
+    "TransformerRegressor": _fine_tuned,
     "WeightedSoftVote": _votes,
 }
 

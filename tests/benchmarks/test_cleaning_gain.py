@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
-from benchmarks import cleaning_gain, report, wrapping
+from benchmarks import cleaning_gain, report_sections, wrapping
 from benchmarks.cleaning_gain import Found
 from benchmarks.wrapping import flat, wrap
 from sktransformer.email import EmailCleaner
@@ -192,7 +192,9 @@ def test_the_report_shows_scores_and_interval():
         "nothing_but_greeting_and_body": 0.64, "milliseconds_per_mail": 0.25,
     }  # fmt: skip
     settings = {"messages": 100, "classes": {"a": 25, "b": 75}, "most_tuned": 500, "train": 858}
-    lines = report.cleaning_gain({"results": {"mails": mails, "models": {"x": found}}, "settings": settings})
+    lines = report_sections.cleaning_gain(
+        {"results": {"mails": mails, "models": {"x": found}}, "settings": settings}
+    )
     assert "| x | 100 | 1.000 | 0.520 | 0.880 | 0.750 (0.600 to 0.900) | 3 / 3 | 0.5 / 0.5 |" in lines
     assert "25 a, 75 b" in lines[0]
     assert "64.0% nothing but" in lines[0]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks import email_cleaning, report
+from benchmarks import email_cleaning, report_sections
 from benchmarks.common import Sample
 from sktransformer.email import EmailCleaner
 
@@ -25,6 +25,6 @@ def test_the_report_shows_rates_and_growth():
     clocks = {"wall": {"median": 2.0, "min": 1.0, "max": 3.0}, "cpu": {"median": 0.5, "min": 0.5, "max": 0.5}}
     short = {"mails": 10, "mean_characters": 500.0, "mails_per_second": {"bodies": clocks}}
     hostile = {"rules": {"seconds": {"62500": clocks, "1000000": clocks}, "growth": 0.987}}
-    lines = report.email_cleaning({"results": {"short": short, "hostile": hostile}})
+    lines = report_sections.email_cleaning({"results": {"short": short, "hostile": hostile}})
     assert "| bodies | 2 (1 to 3) | 0.5 |" in lines
     assert "| rules | 0.5 | 0.99 |" in lines

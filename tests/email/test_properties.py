@@ -168,6 +168,13 @@ HOSTILE = {
     "open tags": "<p>x</p><p>" + "<a " * (MEGABYTE // 3),
     "open attributes": "<p>x</p><p>" + "<a b='" * (MEGABYTE // 6),
     "open references": "<p>x</p><p>" + "&#" * (MEGABYTE // 2),
+    "at signs above quotes": ("@" * 380 + " :\n> a\n") * (MEGABYTE // 387),
+    "many at signs": ("1 aaaaa <" + "@" * 380 + ":\n") * (MEGABYTE // 391),
+    "courtesies": "Merci,\n\n" * (MEGABYTE // 8),
+    "surrogates": "\ud800" * MEGABYTE,
+    "many attributes": ("<p " + "a=b " * 40 + ">x</p>") * (MEGABYTE // 169),
+    "short attributes": "<p " + "a " * (MEGABYTE // 2 - 10) + ">x</p>",
+    "references to line ends": "<pre>" + "&#13;" * (MEGABYTE // 6) + "x",
     "many tags": "<p>" + ("x<b>" + "y" * 17) * (MEGABYTE // 21) + "</p>",
 }
 

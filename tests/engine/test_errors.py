@@ -31,6 +31,13 @@ def test_classes_subclass_builtins_and_survive_pickling(name, builtins):
     assert str(copy) == "what, where, remedy"
 
 
+def test_a_truncation_warning_carries_its_counts_through_a_pickle():
+    warning = errors.TruncationWarning("some are cut", n_cut=2, n_documents=5)
+    copy = pickle.loads(pickle.dumps(warning))
+    assert (str(copy), copy.n_cut, copy.n_documents) == ("some are cut", 2, 5)
+    assert errors.TruncationWarning("of somebody else").n_documents == 0
+
+
 @pytest.mark.parametrize(
     ("name", "choices", "expected"),
     [

@@ -109,4 +109,5 @@ def test_cuts_are_told_at_the_call_of_fit(classifier: TransformerClassifier) -> 
         make_pipeline(classifier).fit(texts, [0, 1] * 7)  # here
     cuts = [w for w in caught if w.category is TruncationWarning]
     assert [str(w.message).split(" are")[0] for w in cuts] == ["2 of 14 documents"]
+    assert [(w.message.n_cut, w.message.n_documents) for w in cuts] == [(2, 14)]
     assert all(source(w).endswith("# here\n") for w in caught)  # that of a collapse too, where there is one

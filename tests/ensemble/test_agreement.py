@@ -10,8 +10,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import matthews_corrcoef
 from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
+from sklearn.tree import DecisionTreeClassifier
 
-from sktransformer.ensemble import SeedEnsemble, error_correlation, error_correlation_from_predictions
+from sktransformer.ensemble import (
+    SeedEnsemble,
+    WeightedSoftVote,
+    error_correlation,
+    error_correlation_from_predictions,
+)
 
 NUMBERS = ["error_first", "error_second", "phi", "yule_q", "disagreement", "double_fault"]
 # 20 documents: both right 12, both wrong 3, the first alone right 4, the second alone right 1
@@ -113,9 +119,15 @@ def test_what_is_refused(call, error, message):
 
 @pytest.mark.parametrize("labels", [("a", "b", "c"), (7, 5, 9), (0, 1, 2), (3, 1, 2)])
 @pytest.mark.parametrize(
-    "ensemble", [RandomForestClassifier(3, random_state=0), BaggingClassifier(n_estimators=3)]
+    "ensemble",
+    [
+        RandomForestClassifier(3, random_state=0),
+        BaggingClassifier(n_estimators=3),
+        VotingClassifier([("bayes", GaussianNB()), ("tree", DecisionTreeClassifier())]),
+        WeightedSoftVote([("bayes", GaussianNB()), ("tree", DecisionTreeClassifier())], cv=2),
+    ],
 )
-def test_members_that_were_fitted_on_positions(ensemble, labels):
+def test_members_that_were_fitted_on_positions_or_on_labels(ensemble, labels):
     X, y = load_iris(return_X_y=True)
     names = np.array(labels)[y]
     table = error_correlation(clone(ensemble).fit(X, names), X, names)

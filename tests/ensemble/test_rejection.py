@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from sktransformer.ensemble import RejectOption, risk_coverage_curve
+from sktransformer.ensemble import RejectOption, SeedEnsemble, risk_coverage_curve
 
 FOLDS = StratifiedKFold(4, shuffle=True, random_state=0)
 
@@ -208,6 +208,15 @@ def test_data_is_checked(X, y, message):
 def test_labels_that_are_none(y, message):
     with pytest.raises(TypeError, match=message):
         RejectOption(LogisticRegression(), threshold=0.5).fit([[0.0], [1.0]], y)
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda inner: inner, SeedEnsemble, lambda inner: RejectOption(inner, threshold=0)]
+)
+@pytest.mark.parametrize("given", [None, "svm", LogisticRegression])
+def test_an_estimator_that_is_none_is_named_however_deep_it_is(wrap, given):
+    with pytest.raises(TypeError, match=r"but estimator is .*; pass an instance"):
+        wrap(RejectOption(given, threshold=0.5)).fit([[0.0], [1.0]] * 4, ["a", "b"] * 4)
 
 
 def test_life_inside_scikit_learn(numbers, tmp_path):

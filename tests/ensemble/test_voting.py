@@ -11,7 +11,7 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.ensemble import VotingClassifier
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_predict, cross_val_score
@@ -242,10 +242,32 @@ def test_folds_without_a_class_give_it_no_probability():
     assert vote.held_out_log_loss_.min() > 30  # a class that was never seen: as wrong as can be
 
 
+def test_members_see_the_labels_themselves(numbers):
+    X, y = numbers
+    heavy, light = (LogisticRegression(class_weight={y[0]: weight}) for weight in (50.0, 1.0))
+    vote = WeightedSoftVote([("heavy", heavy), ("light", light)], cv=3).fit(X, y)
+    assert all(member.classes_.tolist() == vote.classes_.tolist() for member in vote.estimators_)
+    taken = [(member.predict(X) == y[0]).sum() for member in vote.estimators_]
+    assert taken[0] > taken[1]
+
+
+def test_a_member_that_collapses_names_the_label():
+    from sktransformer.testing import tiny_checkpoint
+
+    X = ["où est ma facture ?", "le colis est en retard"] * 6
+    y = ["facture", "livraison"] * 6
+    lazy = (tiny_checkpoint("bert"), {"learning_rate": 0.0, "max_epochs": 1, "random_state": 0})
+    vote = soft_vote([lazy[0], ("guess", DummyClassifier())], weights="fit", cv=2, **lazy[1])
+    with pytest.warns(ConvergenceWarning, match="every document is taken for '(facture|livraison)'"):
+        vote.fit(X, y)
+
+
 def test_bad_members_and_labels(numbers):
     X, y = numbers
     with pytest.raises(TypeError, match=r"svm=LinearSVC has no predict_proba; wrap it in sklearn\.calib"):
         WeightedSoftVote([("svm", LinearSVC()), BAYES]).fit(X, y)
+    with pytest.raises(TypeError, match="needs a scikit-learn estimator, but svm is None; pass an instance"):
+        WeightedSoftVote([("svm", None), BAYES]).fit(X, y)
     with pytest.raises(TypeError, match="fit of KNeighborsClassifier takes none"):
         WeightedSoftVote([BAYES, NEIGHBOURS]).fit(X, y, sample_weight=np.ones(len(y)))
     with pytest.raises(ValueError, match="only one class: 'a'"):

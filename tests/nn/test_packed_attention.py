@@ -177,17 +177,23 @@ def test_one_query_a_document_gives_the_rows_of_all_queries(lengths: tuple[int, 
     torch.testing.assert_close(alone, whole[:, starts], rtol=0, atol=1e-12)
 
 
-def masks_of(lengths: tuple[int, ...], seed: int, p: float) -> list[torch.Tensor]:
-    """The masks that attention draws after `seed`, a document at a time."""
+def masks_of(lengths: tuple[int, ...], seed: int, p: float, heads: int) -> list[torch.Tensor]:
+    """The masks that attention draws after `seed`: a document and `heads` of its heads at a time."""
     torch.manual_seed(seed)
-    return [kept(torch.empty(HEADS, n, n, dtype=torch.float64), p) for n in lengths]
+    at_once = [min(heads, HEADS - first) for first in range(0, HEADS, heads)]
+    return [torch.cat([kept(torch.empty(h, n, n, dtype=torch.float64), p) for h in at_once]) for n in lengths]
 
 
 @pytest.mark.parametrize("lengths", [(5,), (3, 1, 4)])
-def test_dropped_weights_are_those_of_the_formula(lengths: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("heads", [1, HEADS])
+def test_dropped_weights_are_those_of_the_formula(
+    lengths: tuple[int, ...], heads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when the weights of a document's heads are computed in several tiles."""
+    monkeypatch.setattr(room, "TILE", 1 if heads == 1 else 10_000)
     p, (query, key, value) = 0.4, inputs(lengths)
     with torch.random.fork_rng():
-        masks = masks_of(lengths, 3, p)
+        masks = masks_of(lengths, 3, p, heads)
         torch.manual_seed(3)
         attended = attend([query, key, value], lengths, dropout=p)
     expected = []
@@ -198,7 +204,9 @@ def test_dropped_weights_are_those_of_the_formula(lengths: tuple[int, ...]) -> N
 
 
 @pytest.mark.parametrize("first_only", [False, True])
-def test_gradients_of_dropped_attention(first_only: bool) -> None:
+@pytest.mark.parametrize("tile", [1, 10, 10_000])
+def test_gradients_of_dropped_attention(first_only: bool, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "TILE", tile)
     lengths = (3, 1, 2)
     query, key, value = inputs(lengths)
     if first_only:

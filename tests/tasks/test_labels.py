@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from sktransformer import TransformerClassifier, TransformerEmbedder
 from sktransformer.exceptions import CheckpointCorruptError
@@ -64,6 +65,36 @@ def test_a_part_of_soft_labels_stays_soft():
     part = classifier().fit(X[1:4], y[1:4])
     assert part.label_kind_ == "soft"
     assert classifier().fit(X, (y > 0).astype(int)).label_kind_ == "multilabel"
+
+
+def test_score_of_soft_labels_takes_the_most_probable_class_for_right():
+    y = pd.DataFrame({"f": [0.9, 0.2] * 6, "c": [0.1, 0.8] * 6})
+    fitted = classifier(max_epochs=10).fit(X, y)
+    hard = np.array(["f", "c"] * 6)
+    said = fitted.predict(X)
+    weights = np.arange(12.0)
+    assert fitted.score(X, y) == np.mean(said == hard) == 1.0
+    assert fitted.score(X, y[["c", "f"]]) == fitted.score(X, hard) == fitted.score(X, y.to_numpy()) == 1.0
+    moved = y.copy()
+    moved.iloc[:3] = 1 - moved.iloc[:3]
+    expected = np.average(moved.idxmax(axis=1) == said, weights=weights)
+    assert fitted.score(X, moved, sample_weight=weights) == expected == 1 - (0 + 1 + 2) / 66
+    assert classifier(max_epochs=10).fit(X, hard).score(X, y) == 1.0
+
+
+def test_score_refuses_other_columns_and_several_labels():
+    fitted = classifier().fit(X, [[0.9, 0.1], [0.2, 0.8]] * 6)
+    for wrong, said in (
+        (np.full((12, 3), 1 / 3), r"must be the 2 classes \[0, 1\], got 3"),
+        (pd.DataFrame(np.full((12, 2), 0.5), columns=["a", "b"]), r"got \['a', 'b'\]"),
+        (np.ones((12, 2), dtype=int), "marks several classes a document"),
+        (np.full((12, 2), 0.7), "row 0 is .* which sums to 1.4"),
+        ([["a", "b"]] * 12, "holds labels, not numbers"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            fitted.score(X, wrong)
+    with pytest.raises(NotFittedError):
+        classifier().score(X, ["f", "c"] * 6)
 
 
 def test_scorers_get_the_texts():

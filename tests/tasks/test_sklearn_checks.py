@@ -3,7 +3,7 @@
 import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
-from sktransformer import TransformerClassifier, TransformerEmbedder
+from sktransformer import TransformerClassifier, TransformerEmbedder, TransformerRegressor
 from sktransformer.testing import tiny_checkpoint
 
 # A table of random numbers teaches nothing, so a run may well end in one class, and ten columns make more tokens than
@@ -13,15 +13,17 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::sktransformer._engine.errors.TruncationWarning"),
 ]
 
-CLASSIFIER = TransformerClassifier(
-    str(tiny_checkpoint("bert")),
-    max_epochs=1,
-    batch_size=64,
-    learning_rate=1e-3,
-    max_length=24,
-    precision="float32",
-    random_state=0,
-)
+TRAINING = {
+    "model": str(tiny_checkpoint("bert")),
+    "max_epochs": 1,
+    "batch_size": 64,
+    "learning_rate": 1e-3,
+    "max_length": 24,
+    "precision": "float32",
+    "random_state": 0,
+}
+CLASSIFIER = TransformerClassifier(**TRAINING)
+REGRESSOR = TransformerRegressor(**TRAINING)
 EMBEDDER = TransformerEmbedder(str(tiny_checkpoint("camembert")), max_length=24, precision="float32")
 
 REASONS = {
@@ -33,18 +35,20 @@ REASONS = {
 
 
 def expected_failures(estimator: object) -> dict[str, str]:
-    return REASONS if isinstance(estimator, TransformerClassifier) else {}
+    return {} if isinstance(estimator, TransformerEmbedder) else REASONS
 
 
-@parametrize_with_checks([CLASSIFIER, EMBEDDER], expected_failed_checks=expected_failures)
+@parametrize_with_checks([CLASSIFIER, REGRESSOR, EMBEDDER], expected_failed_checks=expected_failures)
 def test_scikit_learn_check(estimator, check):
     check(estimator)
 
 
 def test_enough_of_them_run() -> None:
     checks = {
-        type(one).__name__: len(list(estimator_checks_generator(one))) for one in (CLASSIFIER, EMBEDDER)
+        type(one).__name__: len(list(estimator_checks_generator(one)))
+        for one in (CLASSIFIER, REGRESSOR, EMBEDDER)
     }
     assert checks["TransformerClassifier"] - len(REASONS) >= 60
+    assert checks["TransformerRegressor"] - len(REASONS) >= 58
     assert checks["TransformerEmbedder"] >= 45
     assert len(REASONS) == 1

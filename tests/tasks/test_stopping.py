@@ -124,6 +124,27 @@ def test_callbacks_come_in_the_forms_that_skorch_takes(
     assert quick(callbacks=()).fit(mails, labels).n_epochs_ == 1
 
 
+class Asking(Callback):
+    """Asks the estimator in training for its probabilities."""
+
+    def __init__(self, texts: list[str]) -> None:
+        self.texts = texts
+        self.said: list[Any] = []
+
+    def on_epoch_end(self, net: Any, **kwargs: Any) -> None:
+        net.module_.eval()
+        self.said.append(net.estimator_.predict_proba(self.texts))
+
+
+def test_a_callback_may_ask_the_estimator_in_training(
+    quick: Maker, mails: list[str], labels: list[str]
+) -> None:
+    asking = Asking(mails[:3])
+    fitted = quick(max_epochs=2, callbacks=[asking]).fit(mails, labels)
+    assert not np.array_equal(asking.said[0], asking.said[1])
+    np.testing.assert_array_equal(asking.said[1], fitted.predict_proba(mails[:3]))
+
+
 @pytest.mark.parametrize(
     ("callbacks", "error", "message"),
     [

@@ -37,7 +37,9 @@ def test_every_check_has_a_fault():
 
 
 @pytest.mark.parametrize(
-    "estimator", [letters.Letters(), letters.LetterClassifier()], ids=["transformer", "classifier"]
+    "estimator",
+    [letters.Letters(), letters.LetterClassifier(), letters.LetterRegressor()],
+    ids=["transformer", "classifier", "regressor"],
 )
 def test_honest_estimator_of_another_project_passes(estimator):
     results = check_text_estimator(estimator)
@@ -96,6 +98,7 @@ class TestResults:
 
     def test_no_kind_raises(self):
         with pytest.raises(
-            TypeError, match="BaseEstimator is neither a classifier nor a transformer; pass a sample="
+            TypeError,
+            match="BaseEstimator is neither a classifier, a regressor nor a transformer; pass a sample=",
         ):
             check_text_estimator(BaseEstimator())

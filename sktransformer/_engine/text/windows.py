@@ -232,4 +232,6 @@ def warn_cut(n_cut: int, n_documents: int, cut: Cut) -> None:
             f"{n_cut} of {n_documents} documents are longer than {cut.max_length} tokens and were cut "
             f"(truncation={cut.truncation!r}){whole}.",
             TruncationWarning,
+            n_cut=int(n_cut),
+            n_documents=int(n_documents),
         )

@@ -81,6 +81,23 @@ class StopWhenDue(Callback):
             raise StopTraining
 
 
+class Introduction(Callback):
+    """Gives the net an `estimator_`: a net knows tensors, and a callback that reads texts needs somebody to ask.
+
+    Parameters
+    ----------
+    estimator : object
+        Predicts with the weights in training.
+    """
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def on_train_begin(self, net: skorch.NeuralNet, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+        """Introduce the estimator."""
+        net.estimator_ = self.estimator
+
+
 class ProgressBar(Callback):
     """One tqdm bar a fit: epoch, step, loss, validation score, time left."""
 

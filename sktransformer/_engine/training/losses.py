@@ -70,3 +70,30 @@ class BinaryCrossEntropy:
         """Return the losses (B,)."""
         soft = targets * (1.0 - self.label_smoothing) + 0.5 * self.label_smoothing
         return F.binary_cross_entropy_with_logits(logits.float(), soft, reduction="none").mean(dim=1)
+
+
+class ValueLoss:
+    """Mean over outputs of a function of the error r = z - y; outputs and targets are (B, K) numbers.
+
+    "squared_error" is r^2, "absolute_error" is |r|, and "huber" is r^2 / 2 up to |r| = epsilon and
+    epsilon (|r| - epsilon / 2) beyond.
+
+    References
+    ----------
+    Huber 1964, "Robust Estimation of a Location Parameter", Annals of Mathematical Statistics 35, section 4.
+    """
+
+    def __init__(self, kind: str, epsilon: float) -> None:
+        self.kind = kind
+        self.epsilon = epsilon
+
+    def __call__(self, logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the losses (B,)."""
+        outputs = logits.float()
+        if self.kind == "huber":
+            losses = F.huber_loss(outputs, targets, reduction="none", delta=self.epsilon)
+        elif self.kind == "absolute_error":
+            losses = F.l1_loss(outputs, targets, reduction="none")
+        else:
+            losses = F.mse_loss(outputs, targets, reduction="none")
+        return losses.mean(dim=1)

@@ -16,14 +16,24 @@ from typing import Any
 from ..._engine.errors import did_you_mean
 
 # the order of these imports does not matter: `_ordered` sorts the checks by line
-from . import classifiers, inputs, integration, labels, numbers, parameters_state, resources, training
+from . import (
+    classifiers,
+    inputs,
+    integration,
+    labels,
+    numbers,
+    parameters_state,
+    regressors,
+    resources,
+    training,
+)
 from .registry import CHECKS, Check
 from .samples import Sample
 from .subject import Subject
 
 __all__ = ["Sample", "check_text_estimator", "guarantees", "text_estimator_checks"]
 
-ROOMS = (parameters_state, inputs, labels, numbers, resources, training, integration, classifiers)
+ROOMS = (parameters_state, inputs, labels, numbers, resources, training, integration, classifiers, regressors)
 
 
 def _ordered() -> list[Check]:
@@ -58,7 +68,8 @@ def text_estimator_checks(
     estimator : estimator instance
         Not fitted, and cheap to fit: it is fitted some hundred times. It is cloned, never changed.
     sample : Sample, optional
-        What to fit on and read; by default eighteen short texts, with three classes for a classifier.
+        What to fit on and read; by default eighteen short texts, with three classes for a classifier and
+        numbers for a regressor.
 
     Yields
     ------
@@ -103,8 +114,8 @@ def check_text_estimator(
     Parameters
     ----------
     estimator : estimator instance
-        A classifier or transformer that reads texts, not fitted, with parameters that make it cheap to fit (some
-        hundred fits on eighteen short texts). It is cloned, never changed.
+        A classifier, regressor or transformer that reads texts, not fitted, with parameters that make it cheap
+        to fit (some hundred fits on eighteen short texts). It is cloned, never changed.
     excused : dict of str, optional
         Reasons, by the names of checks that are known to fail. An excused check runs all the same, and must fail: an
         excuse that is no longer needed is an error.

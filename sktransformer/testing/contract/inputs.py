@@ -11,7 +11,7 @@ import pandas as pd
 
 from ..._engine.errors import TruncationWarning
 from ._require import recorded, require, require_close, require_different, require_equal, require_raises
-from .registry import check, classifies, has, reads_pairs, reads_texts
+from .registry import check, has, learns_targets, reads_pairs, reads_texts
 from .subject import Subject
 
 STRANGE = {
@@ -222,7 +222,7 @@ def empty_input(subject: Subject) -> None:
         require_equal(subject.fitted.predict([]).shape, (0,), "shape of an empty prediction")
 
 
-@check(8, classifies)
+@check(8, learns_targets)
 def unequal_lengths_raise(subject: Subject) -> None:
     """Unequal numbers of documents and targets raise ValueError, which names both."""
     X, y = subject.sample.X, list(subject.sample.y or [])

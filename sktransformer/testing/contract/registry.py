@@ -60,6 +60,16 @@ def classifies(subject: Subject) -> bool:
     return subject.classifies
 
 
+def regresses(subject: Subject) -> bool:
+    """Need: a regressor."""
+    return subject.regresses
+
+
+def learns_targets(subject: Subject) -> bool:
+    """Need: a classifier or a regressor."""
+    return subject.classifies or subject.regresses
+
+
 def transforms(subject: Subject) -> bool:
     """Need: a transformer."""
     return subject.transforms
@@ -138,9 +148,11 @@ __all__ = [
     "has",
     "holds_weights",
     "learns",
+    "learns_targets",
     "offers",
     "reads_pairs",
     "reads_texts",
+    "regresses",
     "takes",
     "trains",
     "transforms",

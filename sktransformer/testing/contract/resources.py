@@ -233,12 +233,15 @@ def worker_processes_give_the_same(subject: Subject) -> None:
 
 @check(18, has("device", "precision"))
 def automatic_device_and_precision(subject: Subject) -> None:
-    """With "auto" it runs on this machine, keeps weights and outputs in float32, and never computes in float16."""
+    """With "auto" it runs on this machine, keeps weights and outputs in float32, and never computes in float16.
+
+    Predictions of a regressor are in the dtype of its targets.
+    """
     import torch
 
     fitted = subject.fit(device="auto", precision="auto")
     output = subject.read(fitted)
-    require_equal(output.dtype, np.dtype(np.float32), "dtype of the output")
+    require_equal(output.dtype, _dtype(subject), "dtype of the output")
     require(np.isfinite(output).all(), "the output is not finite")
     kinds = {parameter.dtype for parameter in fitted.model_.parameters()}
     require_equal(kinds, {torch.float32}, "dtypes of the weights")
@@ -247,12 +250,16 @@ def automatic_device_and_precision(subject: Subject) -> None:
             subject.fit(precision=precision)
 
 
+def _dtype(subject: Subject) -> Any:
+    return np.dtype(np.float64 if subject.regresses else np.float32)
+
+
 @check(18, has("device", "precision"))
 def bfloat16_stays_close(subject: Subject) -> None:
     """`precision="bfloat16"` runs anywhere, gives float32 and stays near the numbers of float32."""
     fitted = subject.fit()
     output = subject.read(fitted.set_params(precision="bfloat16"))
-    require_equal(output.dtype, np.dtype(np.float32), "dtype of the output")
+    require_equal(output.dtype, _dtype(subject), "dtype of the output")
     require_close(output, subject.expected, "output in bfloat16", tolerance=0.05)
 
 

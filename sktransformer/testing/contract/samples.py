@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClassifierMixin, is_classifier
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
 
 INVOICE = (
     "ma facture est fausse",
@@ -122,10 +122,22 @@ def is_classifier_by_looks(estimator: Any) -> bool:
     return bool(is_classifier(estimator)) or isinstance(estimator, ClassifierMixin)
 
 
+def is_regressor_by_looks(estimator: Any) -> bool:
+    """Whether it is a regressor, also where wrongly ordered base classes make its tags say otherwise."""
+    return bool(is_regressor(estimator)) or isinstance(estimator, RegressorMixin)
+
+
 def classification_sample() -> Sample:
     """Three classes, six documents each, interleaved."""
     X = [text for row in zip(INVOICE, DELIVERY, BREAKDOWN, strict=True) for text in row]
     y = ["facture", "livraison", "panne"] * len(INVOICE)
+    return Sample(X, y, list(NEW), pairs=_pairs(X))
+
+
+def regression_sample() -> Sample:
+    """The same documents, with a number that depends on the kind and a little on the length."""
+    X = classification_sample().X
+    y = [2.0 * (i % 3) + len(text) / 100 for i, text in enumerate(X)]
     return Sample(X, y, list(NEW), pairs=_pairs(X))
 
 
@@ -160,6 +172,7 @@ KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (lambda estimator: type(estimator).__name__ == "EmailCleaner", cleaning_sample),
     (is_classifier_by_looks, classification_sample),
     (lambda estimator: getattr(estimator, "fine_tune", None) == "labels", contrastive_sample),
+    (is_regressor_by_looks, regression_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),
 ]
 
@@ -176,5 +189,6 @@ def sample_for(estimator: Any) -> Sample:
         if fits(estimator):
             return make()
     raise TypeError(
-        f"{type(estimator).__name__} is neither a classifier nor a transformer; pass a sample=Sample(...) of its kind."
+        f"{type(estimator).__name__} is neither a classifier, a regressor nor a transformer; "
+        f"pass a sample=Sample(...) of its kind."
     )

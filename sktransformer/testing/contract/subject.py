@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from ._require import require_close
-from .samples import Sample, is_classifier_by_looks, sample_for
+from .samples import Sample, is_classifier_by_looks, is_regressor_by_looks, sample_for
 
 _DEFAULT: Any = object()
 
@@ -36,6 +36,11 @@ class Subject:
     def classifies(self) -> bool:
         """Whether it is a classifier."""
         return is_classifier_by_looks(self.estimator)
+
+    @property
+    def regresses(self) -> bool:
+        """Whether it is a regressor."""
+        return is_regressor_by_looks(self.estimator)
 
     @property
     def transforms(self) -> bool:
@@ -95,7 +100,7 @@ class Fingerprint:
         """Return the sum, or a number that depends on the texts."""
         output = np.asarray(self.read(estimator, self.X))
         return (
-            float(np.abs(output[:, 0]).sum())
+            float(np.abs(output.reshape(len(output), -1)[:, 0]).sum())
             if output.dtype.kind == "f"
             else float(sum(map(len, output.ravel())))
         )

@@ -10,32 +10,32 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ._require import recorded, require, require_close, require_equal, require_raises
-from .registry import check, classifies, has, trains
+from .registry import check, classifies, has, learns_targets, trains
 from .subject import Subject
 
 
 class ScriptedScore:
-    """A scorer that follows a script, and notes what the estimator gave for `X` each time."""
+    """A scorer that follows a script, and notes what the estimator gave for the new documents each time."""
 
-    def __init__(self, script: list[float], X: list[Any]) -> None:
+    def __init__(self, script: list[float], subject: Subject) -> None:
         self.script = script
-        self.X = X
+        self.subject = subject
         self.outputs: list[np.ndarray[Any, Any]] = []
 
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the next score of the script."""
         require_equal(len(estimator.predict(X)), len(y), "predictions for the validation documents")
-        self.outputs.append(np.asarray(estimator.predict_proba(self.X)))
+        self.outputs.append(self.subject.read(estimator))
         return self.script[len(self.outputs) - 1]
 
 
 # -- 19. the best epoch --------------------------------------------------------------------------------------------
 
 
-@check(19, classifies, has("early_stopping", "max_epochs", "n_iter_no_change", "scoring", "lr_schedule"))
+@check(19, learns_targets, has("early_stopping", "max_epochs", "n_iter_no_change", "scoring", "lr_schedule"))
 def best_epoch_is_restored(subject: Subject) -> None:
     """With early stopping the weights of the best epoch are restored whole, and training ends when nothing improves."""
-    score = ScriptedScore([0.1, 0.8, 0.3, 0.2, 0.9], subject.sample.X_new)
+    score = ScriptedScore([0.1, 0.8, 0.3, 0.2, 0.9], subject)
     fitted = subject.fit(
         early_stopping=True,
         validation_fraction=0.34,
@@ -66,9 +66,9 @@ def any_scorer_may_stop(subject: Subject) -> None:
         subject.fit(early_stopping=True, scoring="accuracyy")
 
 
-@check(19, classifies, has("warm_start", "max_epochs"))
+@check(19, learns_targets, has("warm_start", "max_epochs"))
 def warm_start_goes_on(subject: Subject) -> None:
-    """`warm_start=True` goes on from the fitted weights, and only it does; other classes raise."""
+    """`warm_start=True` goes on from the fitted weights, and only it does; other classes or outputs raise."""
     fitted = subject.fit(warm_start=True)
     subject.same(subject.read(fitted), "the first fit with warm_start=True")
     epochs = len(fitted.history_)
@@ -79,7 +79,10 @@ def warm_start_goes_on(subject: Subject) -> None:
     )
     require_equal(fitted.history_["epoch"].tolist(), list(range(1, 2 * epochs + 1)), "epochs in history_")
     with require_raises(ValueError, "warm_start"):
-        subject.refit(fitted, y=[f"{label}2" for label in subject.sample.y or []])
+        y = list(subject.sample.y or [])
+        subject.refit(
+            fitted, y=[f"{label}2" for label in y] if subject.classifies else [[one, one] for one in y]
+        )
 
 
 # -- 20. runs that go wrong ----------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from itertools import count
 import letters
 import numpy as np
 import pandas as pd
-from letters import LetterClassifier, Letters
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from letters import LetterClassifier, LetterRegressor, Letters
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, TransformerMixin
 
 STEPS = count()
 
@@ -99,6 +99,10 @@ class RightTransformer(BaseEstimator, TransformerMixin):
 
 class RightClassifier(BaseEstimator, ClassifierMixin):
     fit, predict_proba = LetterClassifier.fit, LetterClassifier.predict_proba
+
+
+class RightRegressor(BaseEstimator, RegressorMixin):
+    fit, predict = LetterRegressor.fit, LetterRegressor.predict
 
 
 def sleepy(self, deep=True):
@@ -250,6 +254,19 @@ FAULTS = {
     "pandas_and_polars_output": broken(Letters, get_feature_names_out=named_after_itself),
     "two_of_them_side_by_side": broken(Letters, get_feature_names_out=named_after_itself),
     "features_for_a_linear_model": drifting(Letters),
+    "regressor_mixin_stands_left": RightRegressor(),
+    "numbers_of_any_type": fitting(
+        LetterRegressor, lambda self, X, y: (X, y.sort_index()) if isinstance(y, pd.Series) else None
+    ),
+    "bad_numbers_raise": broken(
+        LetterRegressor,
+        _values=lambda self, y: np.nan_to_num(LetterRegressor._values(self, np.nan_to_num(y))),
+    ),
+    "several_outputs": broken(
+        LetterRegressor, predict=lambda self, X: LetterRegressor.predict(self, X)[..., ::-1]
+    ),
+    "cross_validation_of_numbers": drifting(LetterRegressor),
+    "regressors_in_meta_estimators": drifting(LetterRegressor),
     "stored_estimators_work_elsewhere": letters.Forgetful(),
     "worker_processes_give_the_same": letters.ByProcess(),
 }

@@ -11,9 +11,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.linear_model import LogisticRegression
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.validation import check_array, check_consistent_length, check_is_fitted
 
 from sktransformer.baselines import TextJoiner
 
@@ -102,6 +108,44 @@ class LetterClassifier(ClassifierMixin, BaseEstimator):
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
+        return tags
+
+
+class LetterRegressor(RegressorMixin, BaseEstimator):
+    """A linear model on `Letters`, of one output or several."""
+
+    def __init__(self, alpha=1e-3):
+        self.alpha = alpha
+
+    def fit(self, X, y, sample_weight=None):
+        X = list(X) if isinstance(X, Iterator) else X
+        letters = Letters().fit(X)
+        features = letters.transform(X).astype(float)
+        values = self._values(y)
+        check_consistent_length(features, values)
+        weights = None
+        if sample_weight is not None:
+            weights = LetterClassifier._weights(self, sample_weight, len(values))
+        self.letters_ = letters
+        self.linear_ = Ridge(alpha=self.alpha).fit(features, values, sample_weight=weights)
+        return self
+
+    def predict(self, X):
+        check_is_fitted(self)
+        texts = self.letters_.transform(X).astype(float)
+        if not len(texts):
+            return np.empty((0, *np.shape(self.linear_.intercept_)))
+        return self.linear_.predict(texts)
+
+    def _values(self, y):
+        if y is None:
+            raise ValueError("LetterRegressor requires y, got None.")
+        return check_array(y, ensure_2d=False, dtype=float, input_name="y")
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.target_tags.multi_output = True
         return tags
 
 

@@ -1,0 +1,1 @@
+"""Several estimators on the same folds: scores, costs, a test, a verdict."""
