@@ -108,7 +108,8 @@ class EmbedderBase(TrainedTransformer):
 
     def _files_of(self, checkpoint: Checkpoint) -> SentenceFiles:
         """Read them, or go on with those of an earlier fit, whose weights a warm start goes on with."""
-        goes_on = self.fine_tune is not None and bool(self.warm_start) and hasattr(self, "history_")
+        fitted = hasattr(self, "history_") and hasattr(self, "sentence_files_")
+        goes_on = fitted and self.fine_tune is not None and bool(self.warm_start)
         return self._files if goes_on else read_sentence_files(checkpoint.folder)
 
     def _pooling(self, files: SentenceFiles) -> str:
@@ -332,10 +333,11 @@ class EmbedderBase(TrainedTransformer):
         if targets.classes is not None:
             self.classes_ = targets.classes
 
-    def _record(self, X: Any, documents: Documents, *learned: Any) -> None:
+    def _record(self, X: Any, documents: Documents, checkpoint: Checkpoint, *learned: Any) -> None:
         """Write all that was learned, and what is found with it, at once."""
-        after = self._shadow()
-        super(EmbedderBase, after)._record(X, documents, *learned)
+        after, files = self._shadow(), self._files_of(checkpoint)
+        super(EmbedderBase, after)._record(X, documents, checkpoint, *learned)
+        after.sentence_files_ = dict(vars(files))
         after._calibrate(documents if self.fine_tune == "labels" else Documents(documents.first))
         self.__dict__ = after.__dict__
 

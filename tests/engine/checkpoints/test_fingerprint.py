@@ -24,8 +24,8 @@ def test_weights_and_tokenizer_decide(fresh_checkpoint: Fresh) -> None:
     with torch.no_grad():
         next(changed.model.parameters())[0, 0] += 1e-6
     assert fingerprint(changed.model, changed.tokenizer) != first
-    spelt = fresh_checkpoint("bert", "encoder")
-    assert fingerprint(spelt.model, other.tokenizer) != first
+    spelt, words = fresh_checkpoint("bert", "encoder"), fresh_checkpoint("camembert", "encoder")
+    assert fingerprint(spelt.model, words.tokenizer) != first
     python = fresh_checkpoint("flaubert", "encoder")
     assert fingerprint(python.model, python.tokenizer) != first
 
