@@ -30,8 +30,8 @@ class SemanticSearch(BaseSearch):
         (``pip install "sktransformer-text[search]"``).
     prompts : "auto", dict or None, default="auto"
         What is put before a text for the embedder, by role: ``{"query": ..., "document": ...}``, each a str or None.
-        "auto" asks the embedder, gives E5 models the two prompts they were trained with [6]_ where it knows none, and
-        leaves any other as it is; None leaves all of them.
+        "auto" leaves them to an embedder that knows roles, as `TransformerEmbedder` does (it gives E5 models the two
+        prompts they were trained with [6]_), and any other as it is; None asks for no role.
     vectorizer : transformer or None, default=None
         Texts to a sparse matrix of counts, for the words; None is a ``CountVectorizer`` of words without case and
         accents.
