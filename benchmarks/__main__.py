@@ -17,7 +17,6 @@ NAMES = (
     "training",
     "budget",
     "french_topics",
-    "answering",
     "cleaning_gain",
     "tuning",
     "email_cleaning",
@@ -25,6 +24,7 @@ NAMES = (
     "regression",
     "tagging",
     "answering",
+    "embedding",
     "retrieval",
 )
 

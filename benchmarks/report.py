@@ -54,6 +54,7 @@ AIMS: tuple[Aim, ...] = (
      "EmailCleaner, share won back of what wrapping costs TF-IDF"),
     ("cleaning_gain", ("models", "fine-tuned multilingual-e5-small", "share_won_back"), ">=", 0.9,
      "The same for a fine-tuned Transformer"),
+    ("embedding", ("cache", "times_faster"), ">=", 50, "Grid search over a frozen encoder, cache on against off"),
     ("tuning", ("searches", "median", "share_of_epochs"), "<=", 0.6, "Search with median pruning, share of the epochs"),
     ("tuning", ("searches", "median", "score_gained"), ">=", 0, "Its best macro-F1 less that of the whole search"),
     ("retrieval", ("piaf", "points_gained"), ">=", 5, "Hybrid search, points of recall at 1 above its best part"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .embedding_tables import embedding
 from .tables import Record, number, spread, table
 
 
@@ -343,6 +344,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "cleaning_gain": ("What cleaning wins back", cleaning_gain),
     "tuning": ("Tuning", tuning),
     "retrieval": ("Search", retrieval),
+    "embedding": ("Embeddings", embedding),
     "budget": ("Token budgets, precision, growth", budget),
     "regression": ("Similarity of pairs", regression),
     "tagging_words": ("Parts of speech", tagging_words),

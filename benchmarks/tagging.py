@@ -160,8 +160,8 @@ def chain_alone(lengths: Sequence[int], n_tags: int) -> dict[str, Any]:
 
 def legal(data: Path, quick: bool, rounds: int) -> dict[str, Any]:
     """Count illegal sequences in random scores, by scheme and decoding."""
-    from sktransformer.tasks._chains import best_tags, chain_of
-    from sktransformer.tasks._schemes import PREFIXES, first_fault
+    from sktransformer.tasks._tagging.chains import best_tags, chain_of
+    from sktransformer.tasks._tagging.schemes import PREFIXES, first_fault
 
     n, found = (500 if quick else RANDOM), {}
     for scheme, prefixes in PREFIXES.items():
@@ -208,7 +208,7 @@ def entities(data: Path, quick: bool, rounds: int) -> dict[str, Any]:
 
 
 def illegal(model: Any, X: Sequence[Sequence[str]]) -> dict[str, int]:
-    from sktransformer.tasks._schemes import first_fault
+    from sktransformer.tasks._tagging.schemes import first_fault
 
     return {
         "illegal_sentences": sum(first_fault(row.tolist(), "IOB2") is not None for row in model.predict(X))

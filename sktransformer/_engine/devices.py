@@ -119,15 +119,20 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
     it was told of.
     """
     with _TRAINING_LOCK:
-        generators = [torch.default_generator, *_device_generators(device)]
-        before = [generator.get_state() for generator in generators]
+        sources = generators(device)
+        before = [generator.get_state() for generator in sources]
         try:
-            for generator in generators:
+            for generator in sources:
                 generator.manual_seed(seed)
             yield
         finally:
-            for generator, state in zip(generators, before, strict=True):
+            for generator, state in zip(sources, before, strict=True):
                 generator.set_state(state)
+
+
+def generators(device: torch.device) -> list[torch.Generator]:
+    """Return the generators that a model on `device` draws from: the host's, and the device's own."""
+    return [torch.default_generator, *_device_generators(device)]
 
 
 def _device_generators(device: torch.device) -> list[torch.Generator]:

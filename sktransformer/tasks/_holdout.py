@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from .._engine.errors import warn_user
+
+
+class Targets(Protocol):
+    """What `y` becomes: a row of `targets` a document, and the documents' own labels or values, for scorers."""
+
+    @property
+    def targets(self) -> torch.Tensor: ...
+
+    @property
+    def original(self) -> npt.NDArray[Any]: ...
+
+    def take(self, rows: npt.NDArray[np.int64]) -> Self: ...
 
 
 def held_out(

@@ -6,7 +6,7 @@ import copy
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -28,23 +28,12 @@ from .._engine.text.encoding import TextEncoder
 from .._engine.training.callbacks import Introduction, named_callbacks
 from .._engine.training.data import DocumentTargets, Examples, TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
-from .._engine.training.losses import Objective
+from .._engine.training.net import Data
 from .._engine.training.schedules import schedule
+from .._engine.training.steps import Step
 from .._engine.validation import check_choice, check_flag, check_number
 from ._base import TransformerEstimator, text_encoder
 from ._holdout import held_out, validation_score
-
-
-class Targets(Protocol):
-    """What `y` becomes: a row of `targets` a document, and the documents' own labels or values, for scorers."""
-
-    @property
-    def targets(self) -> torch.Tensor: ...
-
-    @property
-    def original(self) -> npt.NDArray[Any]: ...
-
-    def take(self, rows: npt.NDArray[np.int64]) -> Self: ...
 
 
 class TrainedTransformer(TransformerEstimator, ABC):
@@ -117,12 +106,14 @@ class TrainedTransformer(TransformerEstimator, ABC):
             checkpoint = self._load(documents, targets)
             encoder = text_encoder(checkpoint)
             candidate = self._candidate(checkpoint, encoder, documents, targets)
-            examples = self._examples(encoder, documents, targets, candidate.max_length_, (training, held))
+            examples = candidate._examples(
+                encoder, documents, targets, candidate.max_length_, (training, held)
+            )
             score = self._scoring(candidate, documents.take(held), targets.original[held])
             chosen = targets.take(training)
             of_rows = self._row_weights(chosen, None if weights is None else weights[training])
             weighted = normalized_weights(of_rows, len(training))
-            data = TrainingData(examples.encoded, examples.targets, weighted, examples.shares)
+            data = self._training_data(examples, chosen, weighted)
             result = self._run(checkpoint, self._objective(targets), data, seed, score, candidate)
             self._check_outcome(candidate, documents, targets)
         self._record(X, documents, checkpoint, encoder, targets, result)
@@ -168,6 +159,10 @@ class TrainedTransformer(TransformerEstimator, ABC):
         encoded, _ = self._encode_parts(encoder, documents, limit, parts)
         return Examples(encoded, DocumentTargets(targets.take(parts[0]).targets))
 
+    def _training_data(self, examples: Examples, targets: Any, weights: torch.Tensor) -> Data:
+        """Return what the run eats: the encoded rows to train on, with their targets and weights."""
+        return TrainingData(examples.encoded, examples.targets, weights, examples.shares)
+
     def _settings(self, collator: Collator, seed: int) -> TrainingSettings:
         return TrainingSettings(
             max_epochs=int(self.max_epochs),
@@ -205,8 +200,8 @@ class TrainedTransformer(TransformerEstimator, ABC):
     def _run(
         self,
         checkpoint: Checkpoint,
-        objective: Objective,
-        data: TrainingData,
+        objective: Any,
+        data: Data,
         seed: int,
         score: Callable[[], float] | None,
         candidate: Self,
@@ -223,6 +218,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
                 data,
                 collator,
                 self._settings(collator, seed),
+                step=self._step(checkpoint),
                 score=score,
                 callbacks=[("introduction", Introduction(candidate)), *named_callbacks(self.callbacks)],
             )
@@ -359,8 +355,8 @@ class TrainedTransformer(TransformerEstimator, ABC):
         """Return the fields of the checkpoint's config that shape the head."""
 
     @abstractmethod
-    def _objective(self, targets: Any) -> Objective:
-        """Return the loss."""
+    def _objective(self, targets: Any) -> Any:
+        """Return the loss: an `Objective`, or another that `_step` suits."""
 
     @abstractmethod
     def _strata(self, targets: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
@@ -381,6 +377,10 @@ class TrainedTransformer(TransformerEstimator, ABC):
     @abstractmethod
     def _default_scorer(self) -> Any:
         """Return the scorer of the held-out documents when `scoring` is None."""
+
+    def _step(self, checkpoint: Checkpoint) -> Step | None:
+        """Return how the gradient of a batch is made; None is a sum over documents."""
+        return None
 
     def _prepare_targets(
         self, targets: Any, training: npt.NDArray[np.int64], weights: npt.NDArray[np.float64] | None

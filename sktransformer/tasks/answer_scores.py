@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from .._engine.compat import sample_weights
 from .._engine.validation import check_choice
-from ._agreement import ARTICLES, Words, agreements, exact_match, f1
-from ._answers import read_answers
+from ._answering.agreement import ARTICLES, Words, agreements, exact_match, f1
+from ._answering.answers import read_answers
 
 __all__ = ["answer_exact_match_score", "answer_f1_score"]
 

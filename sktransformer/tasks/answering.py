@@ -10,7 +10,7 @@ import numpy.typing as npt
 from sklearn.metrics import make_scorer
 
 from .._engine.validation import check_number
-from ._answering import SpanTransformer, question_columns
+from ._answering.base import SpanTransformer, question_columns
 from .answer_scores import answer_exact_match_score, answer_f1_score
 
 DEFAULT_MODEL = "almanach/camembert-base"

@@ -30,8 +30,8 @@ class SemanticSearch(BaseSearch):
         (``pip install "sktransformer-text[search]"``).
     prompts : "auto", dict or None, default="auto"
         What is put before a text for the embedder, by role: ``{"query": ..., "document": ...}``, each a str or None.
-        "auto" asks the embedder, gives E5 models the two prompts they were trained with [6]_ where it knows none, and
-        leaves any other as it is; None leaves all of them.
+        "auto" leaves them to an embedder that knows roles, as `TransformerEmbedder` does (it gives E5 models the two
+        prompts they were trained with [6]_), and any other as it is; None asks for no role.
     vectorizer : transformer or None, default=None
         Texts to a sparse matrix of counts, for the words; None is a ``CountVectorizer`` of words without case and
         accents.
@@ -83,17 +83,17 @@ class SemanticSearch(BaseSearch):
         The prompts in use; "auto" where the embedder knows those of both roles itself.
     documents_ : list of str
         The texts, without prompts.
-    ids_ : ndarray of shape (n_samples_fit_,)
+    ids_ : ndarray of shape (n_documents,)
         Their ids, in the order of `documents_`.
     columns_ : DataFrame or None
         The other columns of the frame that they came in.
-    vectors_ : ndarray of shape (n_samples_fit_, D), float32
+    vectors_ : ndarray of shape (n_documents, D), float32
         Their unit vectors.
     word_index_ : object
         Their weighted words.
     graph_ : object
         The approximate index.
-    positions_ : ndarray of shape (n_samples_fit_,), int64
+    positions_ : ndarray of shape (n_documents,), int64
         Their numbers in the order they came.
     n_seen_ : int
         Documents that ever came; removed ones keep their numbers.

@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._chains import best_tags, tag_probabilities
-from ._entity_scores import entity_f1, entity_f1_scorer, token_accuracy, token_accuracy_scorer
-from ._schemes import spans_of
-from ._sentences import as_sentences
-from ._tagger import Tagger
-from ._tags import require_spelt, tag_rows
-from ._words import word_places
+from ._tagging.base import Tagger
+from ._tagging.chains import best_tags, tag_probabilities
+from ._tagging.entity_scores import entity_f1, entity_f1_scorer, token_accuracy, token_accuracy_scorer
+from ._tagging.schemes import spans_of
+from ._tagging.sentences import as_sentences
+from ._tagging.tags import require_spelt, tag_rows
+from ._tagging.words import word_places
 
 __all__ = ["TransformerTokenClassifier", "entity_f1_scorer", "token_accuracy_scorer", "word_places"]
 

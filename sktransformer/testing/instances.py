@@ -34,6 +34,15 @@ def _embedders(cls: type[BaseEstimator]) -> list[Any]:
     return [
         cls(str(tiny_checkpoint("camembert"))),
         cls(str(tiny_checkpoint("distilbert")), pooling="cls", normalize=False, prompt="le "),
+        cls(str(tiny_checkpoint("camembert")), memory="memory"),
+        cls(
+            str(tiny_checkpoint("bert")),
+            fine_tune="labels",
+            max_epochs=2,
+            batch_size=8,
+            learning_rate=5e-3,
+            random_state=0,
+        ),
     ]
 
 

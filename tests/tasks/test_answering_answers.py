@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sktransformer.tasks._answers import Answer, answer_rows, locate, original_rows, read_answers
+from sktransformer.tasks._answering.answers import Answer, answer_rows, locate, original_rows, read_answers
 
 FORMS = [
     ("Lyon", (Answer("Lyon"),)),

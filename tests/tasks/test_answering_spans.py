@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from sktransformer.tasks import _spans
-from sktransformer.tasks._spans import best_spans, ranked_spans, span_scores
+from sktransformer.tasks._answering import spans as _spans
+from sktransformer.tasks._answering.spans import best_spans, ranked_spans, span_scores
 
 
 def by_trying(starts, ends, allowed, longest):

@@ -9,8 +9,8 @@ from sktransformer._engine.checkpoints.loading import read_tokenizer
 from sktransformer._engine.text.documents import Documents
 from sktransformer._engine.text.encoding import TextEncoder
 from sktransformer._engine.text.windows import Cut
-from sktransformer.tasks._agreement import best_threshold
-from sktransformer.tasks._answer_windows import answer_examples, context_windows
+from sktransformer.tasks._answering.agreement import best_threshold
+from sktransformer.tasks._answering.windows import answer_examples, context_windows
 from sktransformer.testing import tiny_checkpoint
 
 WORDS = ["le", "chat", "et", "le", "chien", "dort"] * 7

@@ -14,7 +14,7 @@ from sklearn.preprocessing import FunctionTransformer
 
 from sktransformer.tasks._retrieval import topk
 from sktransformer.tasks._retrieval.fusion import pooled, reciprocal_rank_fusion, score_fusion
-from sktransformer.tasks._retrieval.roles import E5, embed, resolve_prompts
+from sktransformer.tasks._retrieval.roles import embed, resolve_prompts
 from sktransformer.tasks._retrieval.words import WordIndex, bm25_weights, default_vectorizer
 from sktransformer.tasks.embedding import TransformerEmbedder
 from sktransformer.testing.checkpoints import tiny_checkpoint
@@ -175,13 +175,6 @@ class Roles(Lengths):
         return np.ones((len(X), 2))
 
 
-class Named(Lengths):
-    """An embedder that names its model and has one prompt."""
-
-    def __init__(self, model: str, prompt: str | None) -> None:
-        self.model, self.prompt = model, prompt
-
-
 PROMPTS: Any = {"query": "q: ", "document": None}
 
 
@@ -227,23 +220,9 @@ def test_the_prompt_goes_to_the_last_step_of_a_pipeline() -> None:
     np.testing.assert_allclose(vectors, [[2 / 5**0.5, 1 / 5**0.5]], rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("model", "prompt", "expected"),
-    [
-        ("intfloat/multilingual-e5-small", None, E5),
-        ("bundled:multilingual-e5-small", "query: ", E5),
-        ("/models/e5-base-v2", "passage: ", E5),
-        ("intfloat/multilingual-e5-small", "Frage: ", None),
-        ("intfloat/multilingual-e5-large-instruct", None, None),
-        ("bundled:all-MiniLM-L6-v2", None, None),
-        ("/models/e5/camembert-base", None, None),
-        ("google/code5-base", None, None),
-    ],
-)
-def test_e5_gets_its_prompts_and_no_other(model: str, prompt: str | None, expected: Any) -> None:
-    embedder = Named(model, prompt)
-    assert resolve_prompts("auto", embedder) == expected
-    assert resolve_prompts("auto", make_pipeline("passthrough", embedder)) == expected
+@pytest.mark.parametrize("embedder", [Plain(), Lengths(), make_pipeline("passthrough", Plain())])
+def test_an_embedder_without_roles_is_left_as_it_is(embedder: Any) -> None:
+    assert resolve_prompts("auto", embedder) is None
     assert resolve_prompts(None, embedder) is None
     assert resolve_prompts(PROMPTS, embedder) == PROMPTS
 

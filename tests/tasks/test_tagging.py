@@ -19,8 +19,8 @@ from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from sktransformer import TransformerTokenClassifier
 from sktransformer._engine.errors import MissingExtraError, WrongTaskError
-from sktransformer.tasks import _entity_scores
-from sktransformer.tasks._schemes import first_fault
+from sktransformer.tasks._tagging import entity_scores as _entity_scores
+from sktransformer.tasks._tagging.schemes import first_fault
 from sktransformer.tasks.tagging import entity_f1_scorer, token_accuracy_scorer
 from sktransformer.testing import tiny_checkpoint
 

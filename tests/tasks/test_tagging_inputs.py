@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sktransformer.tasks._sentences import as_sentences
-from sktransformer.tasks._tags import as_tags
+from sktransformer.tasks._tagging.sentences import as_sentences
+from sktransformer.tasks._tagging.tags import as_tags
 
 from .tagging_helpers import PARTS, X, Y, quick
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sktransformer.tasks._chains import WORDS, best_tags, chain_of, tag_probabilities
-from sktransformer.tasks._schemes import (
+from sktransformer.tasks._tagging.chains import WORDS, best_tags, chain_of, tag_probabilities
+from sktransformer.tasks._tagging.schemes import (
     PREFIXES,
     SCHEMES,
     Span,

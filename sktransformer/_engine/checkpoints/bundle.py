@@ -59,14 +59,14 @@ def to_bundle(checkpoint: Checkpoint, head: Head) -> dict[str, Any]:
         "versions": versions(),
         "head": head,
         "class": type(model).__name__,
-        "config": _config_text(model),
+        "config": config_text(model),
         "weights": weights,
         "dtypes": dtypes,
         "tokenizer": _tokenizer_files(checkpoint.tokenizer),
     }
 
 
-def _config_text(model: PreTrainedModel) -> str:
+def config_text(model: PreTrainedModel) -> str:
     """Return the config as JSON, without the path that it came from: it may name a user, and may be gone."""
     fields = json.loads(model.config.to_json_string(use_diff=False))
     fields.pop("_name_or_path", None)

@@ -24,11 +24,12 @@ MAX_LISTED = 5
 
 @dataclass
 class Checkpoint:
-    """A model in evaluation mode on the CPU, its tokenizer, and whether it takes packed rows."""
+    """A model in evaluation mode on the CPU, its tokenizer, whether it takes packed rows, and where it came from."""
 
     model: PreTrainedModel
     tokenizer: Any
     packable: bool
+    folder: Path | None = None
 
 
 def load_checkpoint(
@@ -85,7 +86,7 @@ def load_checkpoint(
             tokenizer = _load_tokenizer(source.folder)
             _give_padding(config, tokenizer)
             model = _load_model(source, source.folder, head, config, need_head)
-    return Checkpoint(model, tokenizer, prepare(model, head))
+    return Checkpoint(model, tokenizer, prepare(model, head), source.folder)
 
 
 def prepare(model: PreTrainedModel, head: Head) -> bool:

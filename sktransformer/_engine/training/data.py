@@ -87,6 +87,10 @@ class TrainingData(Dataset[int]):
         rows = torch.from_numpy(owners.astype(np.int64))
         object.__setattr__(self, "window_weights", self.weights[rows] * torch.from_numpy(shares).float())
 
+    def batches(self, batch_size: int, seed: int) -> OptimizerBatches:
+        """Return the optimizer batches of an epoch, in a new order each time they are gone through."""
+        return OptimizerBatches(len(self), batch_size, seed)
+
     def targets_of(self, windows: Rows) -> torch.Tensor:
         """Return what the objective compares the outputs of `windows` with."""
         return self.targets.of(self.encoded, windows)

@@ -15,10 +15,9 @@ from transformers import PreTrainedModel
 from ..errors import NonFiniteLossError
 from ..text.batches import Collator
 from .callbacks import ProgressBar, StopWhenDue, ValidationScoring
-from .data import TrainingData
-from .losses import Objective
-from .net import MicroBatchNet
+from .net import Data, MicroBatchNet
 from .schedules import schedule
+from .steps import Step
 
 HISTORY = ("epoch", "train_loss", "valid_score", "learning_rate", "dur")
 
@@ -53,11 +52,12 @@ class TrainingResult:
 
 def train(
     model: PreTrainedModel,
-    objective: Objective,
-    data: TrainingData,
+    objective: Any,
+    data: Data,
     collator: Collator,
     settings: TrainingSettings,
     *,
+    step: Step | None = None,
     score: Callable[[], float] | None = None,
     callbacks: Sequence[Any] = (),
 ) -> TrainingResult:
@@ -67,14 +67,16 @@ def train(
     ----------
     model : PreTrainedModel
         On the collator's device. Parameters that require no gradient stay as they are.
-    objective : Objective
-        One loss a window.
-    data : TrainingData
+    objective : Objective or BatchObjective
+        One loss a window, or one loss a batch.
+    data : TrainingData or GroupedData
         Documents, targets, weights.
     collator : Collator
         Packed or padded batches.
     settings : TrainingSettings
         The numbers.
+    step : Step, optional
+        How the gradient of a batch is made; None suits an `Objective`.
     score : callable, optional
         Validation score of the current weights. Given, the best epoch's weights are restored at the end and training
         stops after `n_iter_no_change` epochs without a better one.
@@ -86,12 +88,12 @@ def train(
     NonFiniteLossError
         When the loss is no number, or the last step left weights that are none.
     """
-    n_steps = settings.max_epochs * -(-len(data) // settings.batch_size)
+    n_steps = settings.max_epochs * len(data.batches(settings.batch_size, settings.seed))
     validation = None if score is None else ValidationScoring(score, settings.n_iter_no_change)
     bar = ProgressBar(n_steps, settings.max_epochs) if settings.verbose else None
     last = [] if validation is None else [("stop", StopWhenDue(validation))]
     all_callbacks = [*_own(settings, n_steps, validation, bar), *callbacks, *last]
-    net = _net(model, objective, collator, settings, all_callbacks)
+    net = _net(model, objective, step, collator, settings, all_callbacks)
     try:
         with _checkpointing(model) if settings.gradient_checkpointing else nullcontext():
             net.run(data)
@@ -163,7 +165,8 @@ def _own(
 
 def _net(
     model: PreTrainedModel,
-    objective: Objective,
+    objective: Any,
+    step: Step | None,
     collator: Collator,
     settings: TrainingSettings,
     callbacks: list[Any],
@@ -171,6 +174,7 @@ def _net(
     return MicroBatchNet(
         model,
         objective,
+        step=step,
         collator=collator,
         token_budget=settings.token_budget,
         precision=settings.precision,

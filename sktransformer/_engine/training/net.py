@@ -16,14 +16,17 @@ import skorch
 import torch
 from torch import nn
 
-from ..devices import SMALLEST_BUDGET, autocast, is_out_of_memory
+from ..devices import SMALLEST_BUDGET, is_out_of_memory
 from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
-from ..text.batches import Collator, Rows, plan
+from ..text.batches import Collator, Rows
 from .callbacks import StopTraining
 from .cpu import CpuKernels
 from .data import OptimizerBatches, TrainingData
-from .losses import Objective
+from .groups import GroupBatches, GroupedData
 from .schedules import fused_adamw, parameter_groups
+from .steps import Step, SummedLosses, Work
+
+Data = TrainingData | GroupedData
 
 GPU_CHECK_EVERY = 50  # steps between two looks at the losses: each look waits for the device
 
@@ -36,7 +39,9 @@ class MicroBatchNet(skorch.NeuralNet):
     module : nn.Module
         The model, on its device.
     criterion : callable
-        The objective, one loss a window.
+        The objective, which the step knows how to ask.
+    step : Step
+        How the gradient of an optimizer batch is made; by default that of one loss a window.
     collator : Collator
         How windows become a forward pass.
     token_budget : int
@@ -54,8 +59,9 @@ class MicroBatchNet(skorch.NeuralNet):
     def __init__(
         self,
         module: nn.Module,
-        criterion: Objective,
+        criterion: Any,
         *,
+        step: Step | None = None,
         collator: Collator,
         token_budget: int,
         precision: torch.dtype,
@@ -64,6 +70,7 @@ class MicroBatchNet(skorch.NeuralNet):
         seed: int,
         **kwargs: Any,
     ) -> None:
+        self.step = step
         self.collator = collator
         self.token_budget = token_budget
         self.precision = precision
@@ -95,11 +102,11 @@ class MicroBatchNet(skorch.NeuralNet):
         self.optimizer_ = fused_adamw(groups, self.lr)
         return self
 
-    def get_iterator(self, dataset: TrainingData, training: bool = False) -> OptimizerBatches:
+    def get_iterator(self, dataset: Data, training: bool = False) -> OptimizerBatches | GroupBatches:
         """Return the optimizer batches; skorch asks once a run, and each pass over them draws a new order."""
-        return OptimizerBatches(len(dataset), self.batch_size, self.seed)
+        return dataset.batches(self.batch_size, self.seed)
 
-    def get_split_datasets(self, X: TrainingData, y: Any = None, **fit_params: Any) -> tuple[Any, None]:
+    def get_split_datasets(self, X: Data, y: Any = None, **fit_params: Any) -> tuple[Any, None]:
         """Keep what is given: the estimator has split off validation documents already."""
         self.data_ = X
         return X, None
@@ -158,21 +165,11 @@ class MicroBatchNet(skorch.NeuralNet):
         return CpuKernels() if self.collator.device.type == "cpu" else nullcontext()
 
     def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor | None]:
-        data: TrainingData = self.data_
-        device = self.collator.device
-        total = torch.zeros((), device=device)
-        for windows in plan(
-            data.windows_of(documents), data.encoded.lengths, self.token_budget, self.collator.layout
-        ):
-            batch = self.collator.batch(data.encoded, windows)
-            targets = data.targets_of(windows).to(device, non_blocking=True)
-            weights = data.window_weights[torch.from_numpy(windows)].to(device, non_blocking=True)
-            with autocast(device, self.precision):
-                losses = self.criterion_(self.module_, batch, targets)
-            loss = (losses * weights).sum() / len(documents)
-            loss.backward()
-            total += loss.detach()
-        return {"loss": total, "y_pred": None}  # skorch hands both on to callbacks; outputs are not kept
+        step = SummedLosses() if self.step is None else self.step
+        work = Work(
+            self.module_, self.criterion_, self.data_, self.collator, self.token_budget, self.precision
+        )
+        return {"loss": step(work, documents), "y_pred": None}  # skorch hands both on; outputs are not kept
 
     def _back_off(self) -> None:
         self._zero_grad_optimizer()
@@ -191,7 +188,7 @@ class MicroBatchNet(skorch.NeuralNet):
             OutOfMemoryBackoffWarning,
         )
 
-    def run(self, data: TrainingData) -> None:
+    def run(self, data: Data) -> None:
         """Train for `max_epochs`.
 
         skorch's own `fit` swallows KeyboardInterrupt. Here only one that a callback raised to stop training (as

@@ -7,9 +7,7 @@ another prompt, weights shared. Any other gets texts that begin with the prompt.
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Mapping
-from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
@@ -23,11 +21,6 @@ from ..._engine.text.documents import MAX_LISTED
 Role = Literal["query", "document"]
 Prompts = dict[str, str | None] | Literal["auto"] | None
 ROLES = ("query", "document")
-E5: dict[str, str | None] = {
-    "query": "query: ",
-    "document": "passage: ",
-}  # Wang et al. 2024, "Multilingual E5", section 2
-_IS_E5 = re.compile(r"(?<![a-z0-9])e5(?![a-z0-9])")
 
 
 def check_prompts(prompts: Any) -> None:
@@ -59,12 +52,7 @@ def resolve_prompts(prompts: Any, embedder: Any) -> Prompts:
         return dict(prompts)
     if prompts is None:
         return None
-    last = _parts(embedder)[1]
-    if _knows_roles(last):
-        return "auto"
-    own = getattr(last, "prompt", None)
-    unset = own is None or own in E5.values()
-    return dict(E5) if unset and _is_e5(getattr(last, "model", None)) else None
+    return "auto" if _knows_roles(_parts(embedder)[1]) else None
 
 
 def embed(embedder: Any, texts: list[str], role: Role, prompts: Prompts) -> npt.NDArray[np.float32]:
@@ -122,12 +110,6 @@ def _borrowed(embedder: Any, parameter: str, value: Any) -> Any:
     twin = object.__new__(type(embedder))
     twin.__dict__.update(embedder.__dict__, **{parameter: value})
     return twin
-
-
-def _is_e5(model: Any) -> bool:
-    """Whether a hub id, a folder or a bundled name is one of E5 (those that follow instructions have other prompts)."""
-    name = PurePath(str(model)).name.rpartition(":")[2].lower()
-    return bool(_IS_E5.search(name)) and "instruct" not in name
 
 
 def _unit(vectors: npt.NDArray[np.float32], n: int, role: Role) -> npt.NDArray[np.float32]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..._engine.errors import TruncationWarning
 from ._require import recorded, require, require_close, require_different, require_equal, require_raises
-from .registry import check, classifies, has, reads_texts
+from .registry import check, classifies, has, reads_texts, trains
 from .subject import Subject
 
 TOLERANCE = 1e-5
@@ -116,7 +116,7 @@ def truncation_is_counted(subject: Subject) -> None:
     """Cut documents are counted in one warning a call, in `fit` and in reading; without any there is none."""
     X = [long_text(), *subject.sample.X_new, long_text("colis")]
     calls: dict[str, Callable[[], Any]] = {f"of {len(X)}": lambda: subject.read(subject.fitted, X)}
-    if has("max_epochs")(subject):  # else `fit` reads no document to its end
+    if has("max_epochs")(subject) and trains(subject):  # else `fit` reads no document to its end
         training = [long_text(), long_text("colis"), *subject.sample.X[2:]]
         calls[f"of {len(training)}"] = lambda: subject.fit(training)
     for total, call in calls.items():

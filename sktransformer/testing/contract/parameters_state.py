@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checkpoints import tiny_checkpoint
 from ._require import require, require_different, require_equal, require_raises
-from .registry import check, classifies, has, holds_weights, learns, reads_texts, transforms
+from .registry import check, classifies, has, holds_weights, learns, reads_texts, trains, transforms
 from .subject import Fingerprint, Subject
 
 CLONE_SECONDS = 1e-3
@@ -143,7 +143,7 @@ def same_seed_same_numbers(subject: Subject) -> None:
     subject.same(subject.read(subject.refit(again)), "a second fit of one estimator")
 
 
-@check(4, has("random_state", "max_epochs"))
+@check(4, has("random_state", "max_epochs"), trains)
 def another_seed_other_numbers(subject: Subject) -> None:
     """`random_state` is used: another one gives other numbers, and a RandomState instance is drawn from."""
     one, other = subject.read(subject.fit(random_state=1)), subject.read(subject.fit(random_state=2))
@@ -275,7 +275,7 @@ def _failures(subject: Subject) -> list[Callable[[Any], None]]:
         estimator.set_params(callbacks=before)
 
     ways: list[Callable[[Any], None]] = [bad_row, interrupted_input]
-    return [*ways, interrupted_training] if has("callbacks")(subject) else ways
+    return [*ways, interrupted_training] if has("callbacks")(subject) and trains(subject) else ways
 
 
 def interrupting_callback() -> Any:

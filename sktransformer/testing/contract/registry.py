@@ -100,6 +100,11 @@ def learns(subject: Subject) -> bool:
     return bool(get_tags(subject.estimator).requires_fit)
 
 
+def trains(subject: Subject) -> bool:
+    """Need: a fit that trains weights; an embedder's does so where `fine_tune` says on what."""
+    return subject.estimator.get_params(deep=False).get("fine_tune", "always") is not None
+
+
 def has(*names: str) -> Need:
     """Need: these constructor parameters."""
 
@@ -155,5 +160,6 @@ __all__ = [
     "reads_words",
     "regresses",
     "takes",
+    "trains",
     "transforms",
 ]

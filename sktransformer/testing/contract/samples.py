@@ -183,6 +183,12 @@ def transformer_sample() -> Sample:
     return Sample(X, None, list(NEW), pairs=_pairs(X))
 
 
+def contrastive_sample() -> Sample:
+    """The same documents with their labels, for an embedder that is fine-tuned on them: single texts, no pairs."""
+    labelled = classification_sample()
+    return Sample(labelled.X, labelled.y, labelled.X_new)
+
+
 def cleaning_sample() -> Sample:
     """Short mails with something to clean in each, and texts again as output."""
     tails = ("Cordialement,\nPaul", "> ancien texte", "Envoyé de mon iPhone", "")
@@ -275,6 +281,7 @@ KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (answers_by_looks, answering_sample),
     (lambda estimator: hasattr(estimator, "predict_spans") and hasattr(estimator, "scheme"), tagging_sample),
     (is_classifier_by_looks, classification_sample),
+    (lambda estimator: getattr(estimator, "fine_tune", None) == "labels", contrastive_sample),
     (is_regressor_by_looks, regression_sample),
     (lambda estimator: hasattr(estimator, "transform"), transformer_sample),
     (lambda estimator: hasattr(estimator, "kneighbors"), search_sample),

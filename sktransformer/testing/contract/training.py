@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from ._require import recorded, require, require_close, require_equal, require_raises
-from .registry import check, classifies, has, learns_targets
+from .registry import check, classifies, has, learns_targets, trains
 from .subject import Subject
 
 
@@ -104,7 +104,7 @@ def collapse_warns(subject: Subject) -> None:
         subject.fit(learning_rate=0.01, max_epochs=12, batch_size=6)
 
 
-@check(20, has("learning_rate", "max_epochs", "max_grad_norm"))
+@check(20, has("learning_rate", "max_epochs", "max_grad_norm"), trains)
 def loss_that_is_no_number_stops(subject: Subject) -> None:
     """A loss that is no number stops with FloatingPointError, naming the step and what to try; nothing is fitted."""
     estimator = subject.new(learning_rate=1e30, max_grad_norm=None, warmup_ratio=0.0)

@@ -11,7 +11,7 @@ import torch
 from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.checkpoints.structure import first_position
 from sktransformer._engine.inference.forward import Passes, forward
-from sktransformer._engine.inference.pooling import POOLINGS, cls, mean, reader
+from sktransformer._engine.inference.pooling import POOLINGS, cls, largest, last, mean, reader
 from sktransformer._engine.text.batches import Batch, Collator, Layout
 from sktransformer._engine.text.documents import Documents
 from sktransformer._engine.text.encoding import TextEncoder
@@ -32,11 +32,13 @@ def batch(layout: Layout) -> Batch:
 # hidden states of the three windows, two wide
 WINDOWS = [
     torch.tensor([[1.0, 10.0], [3.0, 30.0]]),
-    torch.tensor([[2.0, 0.0], [4.0, 0.0], [9.0, 6.0]]),
+    torch.tensor([[2.0, 0.0], [4.0, 7.0], [9.0, -1.0]]),
     torch.tensor([[7.0, 8.0]]),
 ]
 MEANS = [[2.0, 20.0], [5.0, 2.0], [7.0, 8.0]]
 FIRSTS = [[1.0, 10.0], [2.0, 0.0], [7.0, 8.0]]
+LARGEST = [[3.0, 30.0], [9.0, 7.0], [7.0, 8.0]]
+LASTS = [[3.0, 30.0], [9.0, -1.0], [7.0, 8.0]]
 
 
 def states(layout: Layout) -> torch.Tensor:
@@ -50,6 +52,8 @@ def states(layout: Layout) -> torch.Tensor:
 def test_by_hand(layout: Layout) -> None:
     assert mean(states(layout), batch(layout)).tolist() == MEANS
     assert cls(states(layout), batch(layout)).tolist() == FIRSTS
+    assert largest(states(layout), batch(layout)).tolist() == LARGEST
+    assert last(states(layout), batch(layout)).tolist() == LASTS
 
 
 def test_the_mean_of_a_batch_without_padding() -> None:
@@ -58,6 +62,7 @@ def test_the_mean_of_a_batch_without_padding() -> None:
     assert whole.attention_mask is None
     hidden = torch.tensor([[[1.0], [3.0]], [[5.0], [6.0]]])
     assert mean(hidden, whole).tolist() == [[2.0], [5.5]]
+    assert largest(hidden, whole).tolist() == last(hidden, whole).tolist() == [[3.0], [6.0]]
 
 
 @pytest.mark.parametrize("layout", ["packed", "padded"])
@@ -100,8 +105,16 @@ def test_models_are_pooled_over_their_real_tokens(name: str, pooling: str, check
     for text in SENTENCES:
         ids = loaded.tokenizer(text, return_tensors="pt")["input_ids"]
         with torch.inference_mode():
-            hidden = loaded.model(input_ids=ids).last_hidden_state[0]
-        expected.append((hidden.mean(dim=0) if pooling == "mean" else hidden[0]).numpy())
+            output = loaded.model(input_ids=ids, output_hidden_states=True)
+        hidden, layers = output.last_hidden_state[0], output.hidden_states
+        one = {
+            "mean": hidden.mean(dim=0),
+            "cls": hidden[0],
+            "max": hidden.amax(dim=0),
+            "last": hidden[-1],
+            "mean_last": (layers[-1] + layers[-2])[0].mean(dim=0) / 2,
+        }
+        expected.append(one[pooling].numpy())
     layouts: list[Layout] = ["packed", "padded"] if loaded.packable else ["padded"]
     for layout in layouts:
         collator = Collator(
@@ -111,5 +124,5 @@ def test_models_are_pooled_over_their_real_tokens(name: str, pooling: str, check
             CPU,
             getattr(config, "type_vocab_size", 0) > 1,
         )
-        found = forward(Passes(loaded.model, collator, 50, torch.float32), encoded, reader(pooling))
+        found = forward(Passes(loaded.model, collator, 50, torch.float32), encoded, reader(pooling, 2))
         np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import optuna
@@ -21,6 +22,11 @@ from sktransformer.model_selection.tuning._spaces import as_space
 from .helpers import Counting, X, Y
 
 
+def _said(value: Any) -> str:
+    """Name a case alike in every process: scipy's distributions show their address."""
+    return f"{value.dist.name}{value.args}" if hasattr(value, "dist") else str(value)
+
+
 @pytest.mark.parametrize(
     ("given", "distribution"),
     [
@@ -35,7 +41,7 @@ from .helpers import Counting, X, Y
         (scipy.stats.loguniform(1e-2, 10), FloatDistribution(1e-2, 10.0, log=True)),
         (scipy.stats.randint(2, 5), IntDistribution(2, 4)),
     ],
-    ids=str,
+    ids=_said,
 )
 def test_forms(given, distribution):
     assert as_space({"shift": given}, Counting()).distributions == {"shift": distribution}
@@ -54,7 +60,7 @@ def test_forms(given, distribution):
         (3, "got int"),
         (scipy.stats.norm(0, 1), "scipy's norm, which optuna can't draw from"),
     ],
-    ids=str,
+    ids=_said,
 )
 def test_bad_forms_are_named(given, said):
     with pytest.raises(ValueError, match=said) as caught:
@@ -193,6 +199,7 @@ def test_no_default_space_is_an_error_with_a_way_out():
 def test_a_linear_search_loads_no_torch_and_a_mere_import_no_optuna():
     script = """
 import sys
+from typing import Any
 from sktransformer import OptunaSearch, tfidf_svm
 search = OptunaSearch(tfidf_svm(), n_trials=1, cv=2, random_state=0)
 assert "optuna" not in sys.modules

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from ._answers import Answers
+from .answers import Answers
 
 Words = list[str]
 ARTICLES = {

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._engine.errors import optional_import
-from ._schemes import OUTSIDE, detect_scheme, spans_of
-from ._sentences import as_sentences
-from ._tags import tag_rows
+from ..._engine.errors import optional_import
+from .schemes import OUTSIDE, detect_scheme, spans_of
+from .sentences import as_sentences
+from .tags import tag_rows
 
 EXTRA = "tagging"
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._engine.training.spans import NO_ANSWER
-from ._answer_windows import ContextWindows
-from ._spans import best_spans, ranked_spans
+from ..._engine.training.spans import NO_ANSWER
+from .spans import best_spans, ranked_spans
+from .windows import ContextWindows
 
 FloatArray = npt.NDArray[np.float32]
 Span = tuple[float, int, int]  # score, begin and end in characters

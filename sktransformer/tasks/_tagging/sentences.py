@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._engine.text.documents import Documents, Missing
-from ._words import Place, word_places
+from ..._engine.text.documents import Documents, Missing
+from .words import Place, word_places
 
 MAX_LISTED = 10  # rows named in one error message
 ROWS = (list, tuple, np.ndarray, pd.Series, pd.Index)

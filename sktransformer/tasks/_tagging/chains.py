@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..nn.crf import LinearChainCRF
-from ._schemes import legal_transitions
+from ...nn.crf import LinearChainCRF
+from .schemes import legal_transitions
 
 DECODINGS = ("argmax", "bio", "crf")
 CRF_RATE = (

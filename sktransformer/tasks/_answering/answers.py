@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from .._engine.errors import warn_user
-from ..datasets.squad import nearest_occurrence
+from ..._engine.errors import warn_user
+from ...datasets.squad import nearest_occurrence
 
 MAX_LISTED = 10  # rows named in one message
 FORMS = 'a text, (text, start), {"text": [...], "answer_start": [...]}, or None for no answer'

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from .._engine.errors import TruncationWarning, warn_user
-from .._engine.text.documents import Documents
-from .._engine.text.encoding import TextEncoder
-from .._engine.text.matching import match_pieces
-from .._engine.text.placing import Offsets
-from .._engine.text.windows import Cut, Encoded
-from .._engine.training.data import Examples, WindowTargets
-from .._engine.training.spans import NO_ANSWER
+from ..._engine.errors import TruncationWarning, warn_user
+from ..._engine.text.documents import Documents
+from ..._engine.text.encoding import TextEncoder
+from ..._engine.text.matching import match_pieces
+from ..._engine.text.placing import Offsets
+from ..._engine.text.windows import Cut, Encoded
+from ..._engine.training.data import Examples, WindowTargets
+from ..._engine.training.spans import NO_ANSWER
 
 CONTEXT = 1  # the second text of a pair
 Positions = npt.NDArray[np.int64]

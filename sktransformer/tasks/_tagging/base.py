@@ -12,28 +12,28 @@ import torch
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.checkpoints.extra_weights import read_extra_weights
-from .._engine.checkpoints.heads import Head
-from .._engine.checkpoints.loading import Checkpoint
-from .._engine.checkpoints.sources import resolve
-from .._engine.compat import sample_weights
-from .._engine.errors import CheckpointCorruptError, WrongTaskError, warn_user
-from .._engine.inference.forward import forward_tokens, read_token_logits
-from .._engine.text.documents import Documents
-from .._engine.text.encoding import TextEncoder
-from .._engine.text.windows import Cut
-from .._engine.text.words import encode_words
-from .._engine.training.data import Examples, TokenTargets
-from .._engine.training.losses import Objective
-from .._engine.training.token_losses import BEGINS, ENDS, NOT_COUNTED, OnChain, OnTokens
-from .._engine.validation import check_choice, check_number
-from ..nn.crf import LinearChainCRF
-from ._chains import DECODINGS, Scores, chain_of
-from ._entity_scores import require_entity_scores
-from ._schemes import OUTSIDE, detect_scheme
-from ._sentences import Sentences, as_sentences
-from ._tags import Tags, as_tags, check_scheme
-from ._training import TrainedTransformer
+from ..._engine.checkpoints.extra_weights import read_extra_weights
+from ..._engine.checkpoints.heads import Head
+from ..._engine.checkpoints.loading import Checkpoint
+from ..._engine.checkpoints.sources import resolve
+from ..._engine.compat import sample_weights
+from ..._engine.errors import CheckpointCorruptError, WrongTaskError, warn_user
+from ..._engine.inference.forward import forward_tokens, read_token_logits
+from ..._engine.text.documents import Documents
+from ..._engine.text.encoding import TextEncoder
+from ..._engine.text.windows import Cut
+from ..._engine.text.words import encode_words
+from ..._engine.training.data import Examples, TokenTargets
+from ..._engine.training.losses import Objective
+from ..._engine.training.token_losses import BEGINS, ENDS, NOT_COUNTED, OnChain, OnTokens
+from ..._engine.validation import check_choice, check_number
+from ...nn.crf import LinearChainCRF
+from .._training import TrainedTransformer
+from .chains import DECODINGS, Scores, chain_of
+from .entity_scores import require_entity_scores
+from .schemes import OUTSIDE, detect_scheme
+from .sentences import Sentences, as_sentences
+from .tags import Tags, as_tags, check_scheme
 
 CHAIN = "crf"  # its place in the model, and the beginning of its weights' names
 LOOKED_AT = 64  # sentences that are tagged at the end of a fit

@@ -9,21 +9,21 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.checkpoints.heads import Head
-from .._engine.errors import WrongTaskError, warn_user
-from .._engine.inference.forward import forward_tokens
-from .._engine.inference.spans import read_span_logits
-from .._engine.text.documents import Documents
-from .._engine.text.encoding import TextEncoder
-from .._engine.text.windows import Cut
-from .._engine.training.data import Examples
-from .._engine.training.spans import SpanLoss
-from .._engine.validation import check_number
-from ._agreement import agreements, best_threshold, f1
-from ._answer_reading import Reading, reading
-from ._answer_windows import Positions, answer_examples, context_windows, warn_of_cuts
-from ._answers import Answers, locate, original_rows, read_answers
-from ._training import TrainedTransformer
+from ..._engine.checkpoints.heads import Head
+from ..._engine.errors import WrongTaskError, warn_user
+from ..._engine.inference.forward import forward_tokens
+from ..._engine.inference.spans import read_span_logits
+from ..._engine.text.documents import Documents
+from ..._engine.text.encoding import TextEncoder
+from ..._engine.text.windows import Cut
+from ..._engine.training.data import Examples
+from ..._engine.training.spans import SpanLoss
+from ..._engine.validation import check_number
+from .._training import TrainedTransformer
+from .agreement import agreements, best_threshold, f1
+from .answers import Answers, locate, original_rows, read_answers
+from .reading import Reading, reading
+from .windows import Positions, answer_examples, context_windows, warn_of_cuts
 
 LONGEST_STRIDE = 128  # of stride="auto": the doc_stride of BERT's run_squad.py
 COLUMNS = ["question", "context"]

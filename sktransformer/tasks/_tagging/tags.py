@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils.multiclass import check_classification_targets
 
-from .._engine.errors import did_you_mean, warn_user
-from .._engine.validation import check_one_kind
-from ._schemes import SCHEMES, Span, detect_scheme, first_fault, split_tag, tags_of
-from ._sentences import Sentences
-from ._words import Place
+from ..._engine.errors import did_you_mean, warn_user
+from ..._engine.validation import check_one_kind
+from .schemes import SCHEMES, Span, detect_scheme, first_fault, split_tag, tags_of
+from .sentences import Sentences
+from .words import Place
 
 ROWS = (list, tuple, np.ndarray, pd.Series, pd.Index)
 

@@ -1,0 +1,42 @@
+"""The tables of `benchmarks.embedding`, for `benchmarks.report_sections`."""
+
+from __future__ import annotations
+
+from .tables import Record, number, spread, table
+
+
+def embedding(record: Record) -> list[str]:
+    results, lines = record["results"], []
+    if "cache" in results:
+        found = results["cache"]
+        faster = found["times_faster"]
+        lines += [
+            f"Grid search over a frozen encoder, {found['folds']} folds x {found['points']} points, "
+            f"{found['documents']} messages: {number(found['cpu_seconds']['on'])} s of the processor with a cache, "
+            f"{number(found['cpu_seconds']['off'])} s without (from {found['points_measured_without']} point(s), "
+            f"multiplied), {spread(faster['cpu'])} times by processor time, {spread(faster['wall'])} by wall time.",
+            "",
+        ]
+    if "bytes" in results:
+        found = results["bytes"]
+        kinds = list(next(iter(found["recall_at_10"].values())))
+        rows = [
+            [model, *[f"{recall[kind]:.3f}" for kind in kinds]]
+            for model, recall in found["recall_at_10"].items()
+        ]
+        lead = f"of the ten nearest of {found['documents']} questions to {found['queries']} others"
+        lines += table([lead, *kinds], rows)
+    if "similarity" in results:
+        found = results["similarity"]
+        rows = [[name, f"{value:.3f}"] for name, value in found["spearman"].items()]
+        lead = f"STS-B in French, {found['development_pairs']} pairs, {found['training_pairs']} to train on"
+        lines += table([lead, "Spearman"], rows)
+    if "few_shots" in results:
+        rows = [
+            [f"{name}, {shots} a class", spread(one["accuracy"]), spread(one["cpu_seconds"])]
+            for shots, by_name in results["few_shots"]["shots"].items()
+            for name, one in by_name.items()
+        ]
+        lead = f"BANKING77, {results['few_shots']['test_documents']} test questions"
+        lines += table([lead, "accuracy", "fit, processor s"], rows)
+    return lines

@@ -1,0 +1,1 @@
+"""Parts of `TransformerQuestionAnswerer`: answers, windows of contexts, spans of tokens, agreement."""

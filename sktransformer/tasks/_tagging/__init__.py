@@ -1,0 +1,1 @@
+"""Parts of `TransformerTokenClassifier`: words, sentences, tags and their schemes, chains, scores."""
