@@ -80,7 +80,8 @@ class SpanTransformer(TrainedTransformer):
         if self.stride != "auto":
             return super()._cut(limit)
         cut = Cut(self.max_length if limit is None else min(self.max_length, limit), "chunk")
-        return replace(cut, stride=min(LONGEST_STRIDE, cut.max_length // 3))
+        # in the smallest windows, below the room that up to four special tokens leave
+        return replace(cut, stride=max(0, min(LONGEST_STRIDE, cut.max_length // 3, cut.max_length - 5)))
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Documents, AnswerTargets, Any]:
         documents, targets, weights = super()._validate(X, original_rows(y), sample_weight)

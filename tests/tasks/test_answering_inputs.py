@@ -223,3 +223,19 @@ def test_places_are_counted_in_the_context_as_it_was_passed(learning: dict[str, 
     for (_, context), spans in zip(pairs, model.predict_spans(pairs, n_best=20), strict=True):
         assert {context[span["start"] : span["end"]] == span["text"] for span in spans} == {True}
         assert max(span["end"] for span in spans) == len(context)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "t5"])
+def test_the_stride_that_nobody_chose_is_never_too_large(name: str) -> None:
+    model = TransformerQuestionAnswerer(
+        str(tiny_checkpoint(name)), max_epochs=1, device="cpu", random_state=0
+    )
+    for pairs in ([("", "Elle habite à Lyon.")], [("Où ?", "Elle habite à Lyon.")]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what fits into so little is cut, and not trained on
+            model.fit(pairs, ["Lyon"])
+            special = model.text_encoder_.pair.n_special
+            for max_length in range(special + 1, 12):
+                (span,) = model.set_params(max_length=max_length).predict_spans(pairs)
+                assert span["text"] == pairs[0][1][span["start"] : span["end"]]
+        model.set_params(max_length=384)
