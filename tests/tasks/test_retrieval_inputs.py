@@ -8,9 +8,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import CountVectorizer
 
 from sktransformer import SemanticSearch
+from sktransformer.tasks._retrieval.words import WordIndex
+
+
+class Worder(BaseEstimator):
+    """A reranker that answers in words."""
+
+    def fit(self, X: Any, y: Any = None) -> Worder:
+        self.fitted_ = True
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.array(["oui"] * len(X))
+
 
 TEXTS = ["la facture", "le colis est en retard", "le contrat"]
 FRAME = pd.DataFrame({"text": TEXTS, "key": ["f", "c", "r"]})
@@ -54,6 +68,10 @@ def test_names_and_numbers_are_not_mixed_as_ids() -> None:
         ({"n_jobs": 1.5}, TypeError, "n_jobs must be an integer, got float (1.5)"),
         ({"n_jobs": 0}, ValueError, "n_jobs must not be 0; pass None for one thread"),
         ({"n_jobs": 10**30}, ValueError, "n_jobs must be at least -1024 and at most 1024"),
+        ({"k1": np.inf}, ValueError, "k1 must be at least 0 and at most 1000000.0, got inf"),
+        ({"rrf_constant": np.inf}, ValueError, "rrf_constant must be at least 0 and at most"),
+        ({"fusion_weights": (1, np.inf)}, ValueError, "fusion_weights[1] must be at least 0 and at most"),
+        ({"fusion_weights": (1e300, 1)}, ValueError, "fusion_weights[0] must be at least 0 and at most"),
         ({"connectivity": 10**30}, ValueError, "connectivity must be at least 2 and at most 65536"),
         ({"expansion_add": 10**400}, ValueError, "expansion_add must be at least 1 and at most 65536"),
         ({"expansion_search": 10**6}, ValueError, "expansion_search must be at least 1 and at most 65536"),
@@ -69,3 +87,24 @@ def test_parameters_are_refused_by_name(
 def test_an_array_without_dimensions_is_no_list_of_ids() -> None:
     with pytest.raises(TypeError, match="ids must be a list of ids, got one ndarray"):
         search().fit(TEXTS).remove(np.array(1))
+
+
+def test_a_reranker_that_answers_in_words_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"reranker must give numbers, but its predict gives <U3 \(.*oui"):
+        search(reranker=Worder().fit(TEXTS)).fit(TEXTS).search(["facture"])
+
+
+def test_a_search_sees_all_of_an_addition_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What another thread adds or removes between two steps of a search is not seen by half."""
+    model = search().fit(TEXTS)
+    read = WordIndex.read
+
+    def meanwhile(index: WordIndex, queries: list[str]) -> Any:
+        monkeypatch.undo()
+        model.add(["une autre facture", "un mot nouveau"]).remove([1])
+        return read(index, queries)
+
+    expected = model.search(["facture"])
+    monkeypatch.setattr(WordIndex, "read", meanwhile)
+    pd.testing.assert_frame_equal(model.search(["facture"]), expected)
+    assert model.n_samples_fit_ == 4

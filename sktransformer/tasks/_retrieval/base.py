@@ -30,6 +30,7 @@ FUSIONS = {  # with their weights, dense and sparse; those of scores are chosen 
     "ranks": (1.0, 1.0),
 }
 FORMAT = 1
+HIGHEST = 1e6  # of numbers that scores, which are in float32, are multiplied with or divided by
 LARGEST = 2**16  # of the graph's parameters: a graph reserves memory for them
 FIRST = ("query", "rank", "score", "document", "text")  # columns of what `search` returns
 
@@ -81,9 +82,9 @@ class BaseSearch(BaseEstimator):
             check_number(name, getattr(self, name), low=1, integer=True)
         for name, low in (("connectivity", 2), ("expansion_add", 1), ("expansion_search", 1)):
             check_number(name, getattr(self, name), low=low, high=LARGEST, integer=True)
-        check_number("k1", self.k1, low=0)
+        check_number("k1", self.k1, low=0, high=HIGHEST)
         check_number("b", self.b, low=0, high=1)
-        check_number("rrf_constant", self.rrf_constant, low=0)
+        check_number("rrf_constant", self.rrf_constant, low=0, high=HIGHEST)
         self._validate_weights()
         check_reranker(self.reranker)
         check_vectorizer(self.vectorizer)
@@ -98,7 +99,7 @@ class BaseSearch(BaseEstimator):
                 f"fusion_weights must be None or two numbers, dense and sparse, got {weights!r:.60}."
             )
         for i, weight in enumerate(weights):
-            check_number(f"fusion_weights[{i}]", weight, low=0)
+            check_number(f"fusion_weights[{i}]", weight, low=0, high=HIGHEST)
         if not any(weights):
             raise ValueError("fusion_weights are both zero; give at least one ranking a positive weight.")
 
