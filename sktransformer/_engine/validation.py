@@ -37,7 +37,10 @@ def check_number(
     wanted = "an integer" if integer else "a number"
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, kind):
         raise TypeError(f"{name} must be {wanted}, got {type(value).__name__} ({value!r}).")
-    number = float(value)
+    try:
+        number = float(value)
+    except OverflowError:  # an integer beyond float64
+        number = float("inf") if value > 0 else float("-inf")
     below = low is not None and (number <= low if open_low else number < low)
     above = high is not None and (number >= high if open_high else number > high)
     if below or above or np.isnan(number):
@@ -49,7 +52,7 @@ def check_number(
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     """Raise ValueError, with the nearest choice, unless `value` is one of `choices`."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise ValueError(
             f"{name}={value!r} is not known; choose one of {tuple(choices)}.{did_you_mean(str(value), choices)}"
         )

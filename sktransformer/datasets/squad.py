@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pandas as pd
 from sklearn.utils import Bunch
 
 COLUMNS = ["question", "context", "id", "title", "answers"]
+HALF = re.compile("[\ud800-\udfff]")  # of a pair, which the reader of JSON has joined, if both were there
 REPORT = ["id", "answer", "answer_start", "found_at", "finding"]
 
 
@@ -99,9 +101,11 @@ def load_squad(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bun
     report: list[list[Any]] = []
     for title, context, asked, place in _questions(content, file):
         answers, faults, n_given = _answers(asked, context, place)
-        report += [[asked.get("id"), *fault] for fault in faults]
+        name = asked.get("id")
+        name = _mended(name) if isinstance(name, str) else name
+        report += [[name, *fault] for fault in faults]
         if answers["text"] or not n_given:
-            rows.append([asked["question"], context, asked.get("id"), title, answers])
+            rows.append([asked["question"], context, name, title, answers])
     frame = pd.DataFrame(rows, columns=COLUMNS)
     data, target = frame[COLUMNS[:2]], frame["answers"]
     if return_X_y:
@@ -111,7 +115,7 @@ def load_squad(path: str | os.PathLike[str], *, return_X_y: bool = False) -> Bun
         target=target,
         frame=frame,
         report=pd.DataFrame(report, columns=REPORT),
-        version=str(content.get("version", "")),
+        version=_name(content, "version"),
     )
 
 
@@ -129,7 +133,7 @@ def _parse(file: Path) -> dict[str, Any]:
     text = file.read_bytes()
     try:
         content = json.loads(text.decode("utf-8-sig"))  # some editors write a byte order mark
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise ValueError(
             f"{file} is no JSON file in UTF-8 ({error}); pass one in the format of SQuAD."
         ) from error
@@ -147,8 +151,8 @@ def _questions(content: dict[str, Any], file: Path) -> Iterator[tuple[str, str, 
             place = f"{file}: data[{i}].paragraphs[{j}]."
             context = _text(paragraph, "context", place)
             for k, asked in enumerate(_listed(paragraph, "qas", place)):
-                _text(asked, "question", f"{place}qas[{k}].")
-                yield str(article.get("title", "")), context, asked, f"{place}qas[{k}]."
+                asked["question"] = _text(asked, "question", f"{place}qas[{k}].")
+                yield _name(article, "title"), context, asked, f"{place}qas[{k}]."
 
 
 def _listed(holder: dict[str, Any], key: str, place: str) -> list[dict[str, Any]]:
@@ -164,14 +168,27 @@ def _text(holder: dict[str, Any], key: str, place: str) -> str:
     if not isinstance(text, str):
         kind = "missing" if text is None else f"a {type(text).__name__}"
         raise ValueError(f"{place}{key} must be a text; it is {kind}.")
-    return text
+    return _mended(text)
+
+
+def _name(holder: dict[str, Any], key: str) -> str:
+    name = holder.get(key)
+    return "" if name is None else _mended(str(name))
+
+
+def _mended(text: str) -> str:
+    """Replace halves of characters, which JSON may spell and UTF-8 can't: as many characters, so places stay."""
+    return HALF.sub("\ufffd", text)
 
 
 def _answers(
     asked: dict[str, Any], context: str, place: str
 ) -> tuple[dict[str, list[Any]], list[list[Any]], int]:
     """Return the answers of a question, those at fault (text, start, where found, finding), and how many there were."""
-    given = [] if asked.get("is_impossible") or "answers" not in asked else _listed(asked, "answers", place)
+    impossible = asked.get("is_impossible")
+    if impossible not in (None, True, False):  # "false", say, which would be taken for true
+        raise ValueError(f"{place}is_impossible must be true or false; it is {impossible!r:.40}.")
+    given = [] if impossible or "answers" not in asked else _listed(asked, "answers", place)
     found: dict[str, list[Any]] = {"text": [], "answer_start": []}
     faults: list[list[Any]] = []
     for n, answer in enumerate(given):

@@ -124,7 +124,10 @@ def _as_array(y: Any) -> npt.NDArray[Any]:
 
 
 def _as_float(value: Any) -> float:
-    return float("nan") if _is_missing(value) else float(value)
+    try:
+        return float("nan") if _is_missing(value) else float(value)
+    except OverflowError:  # an integer or fraction beyond float64, which is refused by its row
+        return float("inf")
 
 
 def _is_missing(value: Any) -> bool:
@@ -135,7 +138,10 @@ def _require_numbers(array: npt.NDArray[Any]) -> None:
     """Raise TypeError for the first entry that is no number: texts of digits are texts."""
     for place, value in np.ndenumerate(array):
         # Decimal is no Real in Python's numeric tower, and yet a number
-        if isinstance(value, numbers.Real) or type(value).__name__ == "Decimal" or _is_missing(value):
+        real = isinstance(value, numbers.Real) and not isinstance(
+            value, np.timedelta64
+        )  # to NumPy an integer
+        if real or type(value).__name__ == "Decimal" or _is_missing(value):
             continue
         if hasattr(value, "__len__") and not isinstance(value, (str, bytes)):
             hint = "for several outputs a document pass an array of shape (n, K)"

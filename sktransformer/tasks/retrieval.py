@@ -249,14 +249,15 @@ class SemanticSearch(BaseSearch):
         ValueError
             For more neighbours than there are documents, or a mode that the fit did not prepare.
         """
-        queries, k = self._asked(X, n_neighbors)
-        if k > self.n_samples_fit_:
+        now = self._shadow(fitted=True)  # another thread may add or remove meanwhile
+        queries, k = now._asked(X, n_neighbors)
+        if k > now.n_samples_fit_:
             raise ValueError(
-                f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = {self.n_samples_fit_}, "
+                f"Expected n_neighbors <= n_samples_fit, but n_neighbors = {k}, n_samples_fit = {now.n_samples_fit_}, "
                 f"n_samples = {len(queries)}; ask for fewer, or use `search`, which returns what there is."
             )
-        ranking = self._ranked(queries, k)
-        indices = self.positions_[ranking.rows]
+        ranking = now._ranked(queries, k)
+        indices = now.positions_[ranking.rows]
         return (ranking.distances, indices) if return_distance else indices
 
     def search(self, X: Any, n_neighbors: int | None = None) -> pd.DataFrame:
@@ -286,15 +287,16 @@ class SemanticSearch(BaseSearch):
         ValueError
             For missing texts, or a mode that the fit did not prepare.
         """
-        queries, k = self._asked(X, n_neighbors)
-        k = min(k, self.n_samples_fit_)
-        ranking = self._ranked(queries, k)
+        now = self._shadow(fitted=True)  # another thread may add or remove meanwhile
+        queries, k = now._asked(X, n_neighbors)
+        k = min(k, now.n_samples_fit_)
+        ranking = now._ranked(queries, k)
         hits = {
             "query": np.repeat(np.arange(len(queries)), k),
             "rank": np.tile(np.arange(1, k + 1), len(queries)),
             "score": ranking.scores.ravel(),
         }
-        return self._shown(ranking.rows.ravel(), hits)
+        return now._shown(ranking.rows.ravel(), hits)
 
     def add(self, X: Any) -> Self:
         """Add documents; they are numbered on from those that came before.
@@ -381,7 +383,8 @@ class SemanticSearch(BaseSearch):
         ValueError
             For a document that was removed or never there.
         """
-        return self._shown(self._rows(ids), {})
+        now = self._shadow(fitted=True)
+        return now._shown(now._rows(ids), {})
 
     def _default_embedder(self) -> Any:
         from .embedding import TransformerEmbedder  # torch, for those who want a Transformer's vectors

@@ -96,6 +96,26 @@ def test_nearest_occurrence_of_what_is_absent():
     assert nearest_occurrence(CONTEXT, "Nice", 3) == -1
 
 
+def test_halves_of_characters_are_replaced_and_places_stay(tmp_path):
+    path = tmp_path / "halves.json"
+    asked = {"id": "\ud83d", "question": "O\ud83d ?", "answers": [{"text": "\ud83d Lyon", "answer_start": 2}]}
+    paragraph = {"context": "\U0001f600 \ud83d Lyon", "qas": [asked]}
+    path.write_text(json.dumps({"data": [{"title": "\udc00", "paragraphs": [paragraph]}]}))  # all as escapes
+    squad = load_squad(path)
+    answers = {"text": ["\ufffd Lyon"], "answer_start": [2]}
+    assert squad.frame.values.tolist() == [
+        ["O\ufffd ?", "\U0001f600 \ufffd Lyon", "\ufffd", "\ufffd", answers]
+    ]
+    assert squad.report.empty
+
+
+def test_null_is_no_name(write):
+    path = write(question("1", ("Paris", 0)), version=None)
+    assert load_squad(path).version == ""
+    path.write_text(path.read_text(encoding="utf-8").replace('"Villes"', "null"), encoding="utf-8")
+    assert load_squad(path).frame["title"].tolist() == [""]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -117,6 +137,11 @@ def test_nearest_occurrence_of_what_is_absent():
             '{"data": [{"paragraphs": [{"context": "a", "qas": [{"question": "q", "answers": [{"text": "a"}]}]}]}]}',
             r"qas\[0\]\.answers\[0\]\.answer_start must be a whole number; it is None",
         ),
+        (
+            '{"data": [{"paragraphs": [{"context": "a", "qas": [{"question": "q", "is_impossible": "false"}]}]}]}',
+            r"qas\[0\]\.is_impossible must be true or false; it is 'false'",
+        ),
+        ("[" * 100_000, "is no JSON file in UTF-8"),
     ],
 )
 def test_another_format_says_where(tmp_path, content, message):

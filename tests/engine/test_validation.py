@@ -75,3 +75,17 @@ def test_flags() -> None:
     for value in (1, "yes", None):
         with pytest.raises(TypeError, match="warm_start must be True or False, got"):
             check_flag("warm_start", value)
+
+
+def test_integers_beyond_floats_are_out_of_range() -> None:
+    with pytest.raises(ValueError, match=r"n must be at most 3, got 1000"):
+        check_number("n", 10**400, high=3, integer=True)
+    with pytest.raises(ValueError, match=r"n must be at least 1, got -1000"):
+        check_number("n", -(10**400), low=1, integer=True)
+    check_number("n", 10**400, low=1, integer=True)
+
+
+def test_a_choice_is_a_text() -> None:
+    for value in (np.array(["a", "b"]), ["a"], None):
+        with pytest.raises(ValueError, match=r"kind=.* is not known; choose one of \('a', 'b'\)"):
+            check_choice("kind", value, ("a", "b"))

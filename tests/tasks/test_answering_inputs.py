@@ -63,6 +63,9 @@ BAD_Y = [
     (["Lyon", 3], TypeError, r"y\[1\] must be a text"),
     ([1, 0], TypeError, r"y\[0\] must be a text"),
     (["Lyon", "Paris"], ValueError, r"y\[1\]: 'Paris' is not in its context; .* X\[1\]"),
+    ({"Lyon", "Marie"}, TypeError, "y must be a list of answers, one a row of X, got one set"),
+    (["Lyon", {"text": 3}], TypeError, r'y\[1\]\["text"\] must be a list of texts, got int \(3\)'),
+    (["Lyon", {"text": b"Marie"}], TypeError, r'y\[1\]\["text"\] must be a list of texts, got bytes'),
     ([("Lyon", -1), "Marie"], ValueError, r"y\[0\]: the start of an answer must be at least 0"),
 ]
 
@@ -77,6 +80,13 @@ def test_a_wrong_place_is_mended_with_a_warning() -> None:
     with pytest.warns(UserWarning, match=r"1 of 2 answers do not stand at their start"):
         moved = make().fit(X, [("Lyon", 3), ("Marie", 0)])
     assert moved.predict_spans(X) == make().fit(X, [("Lyon", 14), ("Marie", 0)]).predict_spans(X)
+
+
+@pytest.mark.parametrize("nothing", [None, "", (None, 3), {"text": None}, {"text": [], "answer_start": []}])
+def test_no_answer_may_be_spelt_in_many_ways(nothing: Any) -> None:
+    model = make().fit(X, ["Lyon", nothing])
+    assert model.no_answer_threshold_ == 0.0
+    assert model.predict_spans(X) == make().fit(X, ["Lyon", None]).predict_spans(X)
 
 
 def test_nothing_to_read(fitted) -> None:
@@ -197,3 +207,35 @@ def test_strange_texts_are_read() -> None:
         spans = model.predict_spans(pairs)
     for (_, context), span in zip(pairs[1:], spans[1:], strict=True):
         assert context[span["start"] : span["end"]] == span["text"]
+
+
+def test_places_are_counted_in_the_context_as_it_was_passed(learning: dict[str, Any]) -> None:
+    """Halves of surrogate pairs, which tokenizers can't read, are joined or replaced on the way, not in the answers."""
+    pairs = [
+        ("Où ?", "\ud83d\ude00 vu à Lyon \ud83d."),
+        ("Qui ?", "\ud83d Marie \ud83d\ude00\ud83d\ude00 dort 😀"),
+    ] * 2
+    answers = ["Lyon \ud83d", ("\ud83d\ude00 dort", 10)] * 2
+    settings = {**learning, "learning_rate": 1e-2, "max_epochs": 25}
+    model = TransformerQuestionAnswerer(str(tiny_checkpoint("roberta")), **settings).fit(pairs, answers)
+    assert model.predict(pairs).tolist() == ["Lyon \ud83d", "\ud83d\ude00 dort"] * 2
+    assert model.score(pairs, answers) == 1.0
+    for (_, context), spans in zip(pairs, model.predict_spans(pairs, n_best=20), strict=True):
+        assert {context[span["start"] : span["end"]] == span["text"] for span in spans} == {True}
+        assert max(span["end"] for span in spans) == len(context)
+
+
+@pytest.mark.parametrize("name", ["bert", "roberta", "t5"])
+def test_the_stride_that_nobody_chose_is_never_too_large(name: str) -> None:
+    model = TransformerQuestionAnswerer(
+        str(tiny_checkpoint(name)), max_epochs=1, device="cpu", random_state=0
+    )
+    for pairs in ([("", "Elle habite à Lyon.")], [("Où ?", "Elle habite à Lyon.")]):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what fits into so little is cut, and not trained on
+            model.fit(pairs, ["Lyon"])
+            special = model.text_encoder_.pair.n_special
+            for max_length in range(special + 1, 12):
+                (span,) = model.set_params(max_length=max_length).predict_spans(pairs)
+                assert span["text"] == pairs[0][1][span["start"] : span["end"]]
+        model.set_params(max_length=384)

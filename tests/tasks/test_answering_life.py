@@ -3,6 +3,7 @@
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import torch
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
 from sklearn.pipeline import make_pipeline
-from transformers import AutoModelForQuestionAnswering, AutoTokenizer, BertConfig
+from transformers import AutoModel, AutoModelForQuestionAnswering, AutoTokenizer, BertConfig
 
 from sktransformer import TransformerQuestionAnswerer, answer_exact_match_score
 from sktransformer.testing import tiny_checkpoint
@@ -175,3 +176,22 @@ class TestWithScikitLearn:
             assert [span["text"] for span in one] == [span["text"] for span in other]
             scores = [[span["score"] for span in spans] for spans in (one, other)]
             np.testing.assert_allclose(scores[0], scores[1], atol=1e-5)
+
+
+def test_a_body_that_its_head_calls_otherwise_is_read(tmp_path: Path, learning: dict[str, Any]) -> None:
+    """Transformers' question answering on Llama says "transformer" where checkpoints say "model"."""
+    pairs = [("Où ?", "Amsterdam est grande."), ("Qui ?", "Un canal, l'hôpital, Marie")]
+    body = AutoModel.from_pretrained(tiny_checkpoint("llama"))
+    model = TransformerQuestionAnswerer(str(tiny_checkpoint("llama")), **{**learning, "max_epochs": 1})
+    model.set_params(learning_rate=0.0, weight_decay=0.0).fit(pairs, ["Amsterdam", "Marie"])
+    for name, weight in model.model_.base_model.state_dict().items():
+        torch.testing.assert_close(weight, body.state_dict()[name], rtol=0, atol=0)
+    found = model.predict_spans(pairs)
+    again = pickle.loads(pickle.dumps(model))
+    for i, one in enumerate((model, again)):
+        assert one.predict_spans(pairs) == found
+        one.save_pretrained(tmp_path / str(i))
+        stored = TransformerQuestionAnswerer.from_pretrained(
+            tmp_path / str(i), device="cpu", precision="float32"
+        )
+        assert stored.predict_spans(pairs) == found

@@ -61,6 +61,8 @@ HOLES = [1.0, 2.0, float("nan"), *[1.0] * 21]
         ([[1.0, "a"]] * 24, TypeError, r"y\[0, 1\] must be a number, got str \('a'\)"),
         ([[1.0, 2.0]] * 23 + [[1.0]], TypeError, r"y\[0\] must be a number, got list .* shape \(n, K\)"),
         (np.full(24, np.datetime64("2026-01-01")), TypeError, r"y\[0\] must be a number, got datetime64"),
+        (np.full(24, np.timedelta64(3, "D")), TypeError, r"y\[0\] must be a number, got timedelta64"),
+        ([10**400, *[1.0] * 23], ValueError, r"Input y contains infinity in row\(s\) 0;"),
         (np.full(24, 1j), TypeError, r"y\[0\] must be a number, got complex"),
         (csr_matrix(np.ones((24, 2))), TypeError, r"y is a sparse matrix, .*; pass y.toarray\(\)"),
         (np.ones((24, 2, 1)), ValueError, r"\(n,\), or a column an output, \(n, K\); got shape \(24, 2, 1\)"),

@@ -6,40 +6,53 @@ that an estimator of texts can be handed numbers too (and scikit-learn's own che
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 from sklearn.utils.validation import check_array
 
 Missing = Literal["error", "empty"]
 MAX_LISTED = 10  # rows named in one error message
 NESTED = (tuple, list, np.ndarray)
+HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")  # a character in two, as UTF-16 writes it
 
 
 @dataclass(frozen=True)
 class Documents:
-    """`n` texts, or `n` pairs of texts; `width` is the number of columns when `X` was a table."""
+    """`n` texts, or `n` pairs of texts; `width` is the number of columns when `X` was a table.
+
+    `given` are the second texts as they were passed, where `mended` changed any.
+    """
 
     first: list[str]
     second: list[str] | None = None
     width: int | None = None
     names: tuple[str, ...] | None = None
+    given: list[str] | None = None
 
     def __len__(self) -> int:
         return len(self.first)
 
     def rows(self) -> list[str] | list[tuple[str, str]]:
         """Return the texts, or the pairs of texts, as a user would pass them."""
-        return self.first if self.second is None else list(zip(self.first, self.second, strict=True))
+        return self.first if self.second is None else list(zip(self.first, self.given_second, strict=True))
+
+    @property
+    def given_second(self) -> list[str]:
+        """The second texts as they were passed: what places are counted in."""
+        return (self.second or []) if self.given is None else self.given
 
     def take(self, rows: Sequence[int] | np.ndarray) -> Documents:
         """Return the documents at the positions `rows`."""
         second = None if self.second is None else [self.second[i] for i in rows]
-        return Documents([self.first[i] for i in rows], second, self.width, self.names)
+        given = None if self.given is None else [self.given[i] for i in rows]
+        return Documents([self.first[i] for i in rows], second, self.width, self.names, given)
 
 
 def as_documents(X: Any, *, missing: Missing = "error", name: str = "X") -> Documents:
@@ -156,7 +169,10 @@ def _from_text_columns(
     columns: list[list[Any]], missing: Missing, labels: list[str], names: tuple[str, ...] | None = None
 ) -> Documents:
     texts = [_texts(column, missing, label) for column, label in zip(columns, labels, strict=True)]
-    return Documents(texts[0], texts[1] if len(texts) == 2 else None, len(texts), names)
+    if len(texts) == 1:
+        return Documents(texts[0], None, 1, names)
+    second = ["" if _is_missing(value) else str.__str__(value) for value in columns[1]]
+    return Documents(texts[0], texts[1], 2, names, None if second == texts[1] else second)
 
 
 def _from_numbers(X: Any, name: str, names: tuple[str, ...] | None = None) -> Documents:
@@ -230,12 +246,25 @@ def _text(value: Any, i: int, name: str) -> str:
         elif isinstance(value, dict) and name.isidentifier():
             remedy = f"pass texts, or the records as a table: pandas.DataFrame({name})"
         raise TypeError(f"{name}[{i}] must be str, got {type(value).__name__}; {remedy}.")
+    return mended(value)
+
+
+def mended(text: str) -> str:
+    """Return a plain str that can be written as UTF-8, which tokenizers read.
+
+    The two halves of a character are joined; a lone one is replaced.
+    """
     try:
-        value.encode("utf-8")
+        text.encode("utf-8")
     except UnicodeEncodeError:
-        # tokenizers read UTF-8: the two halves of a character are joined, a lone one is replaced
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return str.__str__(value)  # a plain str, also of an enumeration, whose own __str__ says something else
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return str.__str__(text)  # also of an enumeration, whose own __str__ says something else
+
+
+def places_given(text: str) -> npt.NDArray[np.int32]:
+    """Return where each character of ``mended(text)`` begins in `text`, and the end of it (n + 1,)."""
+    joined = {match.end() - 1 for match in HALVES.finditer(text)}
+    return np.array([i for i in range(len(text) + 1) if i not in joined], dtype=np.int32)
 
 
 def _rendered(names: Sequence[str], rows: Iterable[Sequence[Any]], missing: Missing, name: str) -> list[str]:

@@ -14,6 +14,8 @@ from torch.utils.data import Dataset
 from ..text.batches import Rows, token_positions
 from ..text.windows import Encoded
 
+SMALLEST_WEIGHT = 1e-290
+
 
 class BatchTargets(Protocol):
     """What an objective compares with, for any of the windows."""
@@ -108,9 +110,12 @@ def normalized_weights(weights: npt.NDArray[np.float64] | None, n_documents: int
     """Scale weights to mean 1, so that equal weights change nothing, whatever their size."""
     if weights is None:
         return torch.ones(n_documents)
-    total = float(weights.sum())
-    if not np.isfinite(total) or (weights < 0).any() or total <= 0:
+    if not np.isfinite(weights).all() or (weights < 0).any() or not (weights > 0).any():
         raise ValueError("sample_weight must be finite and not negative, and at least one weight above zero.")
+    largest = float(weights.max())
+    if not SMALLEST_WEIGHT < largest < 1 / SMALLEST_WEIGHT:  # whose sum, or its inverse, is beyond float64
+        weights = weights / largest
+    total = float(weights.sum())
     return torch.from_numpy(weights * (n_documents / total)).float()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,7 +44,7 @@ def read_answers(y: Any, name: str = "y") -> list[Answers]:
 
 def answer_rows(y: Any, name: str = "y") -> list[Any]:
     """Return the rows of `y` as they were given."""
-    if isinstance(y, (str, bytes, Mapping)) or not (isinstance(y, Iterable) or hasattr(y, "__array__")):
+    if isinstance(y, (str, bytes, Mapping, Set)) or not (isinstance(y, Iterable) or hasattr(y, "__array__")):
         raise TypeError(
             f"{name} must be a list of answers, one a row of X, got one {type(y).__name__}; each is {FORMS}."
         )
@@ -86,8 +86,14 @@ def _of_dictionary(row: Mapping[str, Any], place: str) -> Answers:
     if "text" not in row:
         raise TypeError(f"{place} must be {FORMS}; got a dict with the keys {sorted(map(str, row))}.")
     texts, starts = row["text"], row.get("answer_start")
+    if _is_missing(texts):  # a row of a table without an answer
+        return ()
     if isinstance(texts, str):
         texts, starts = [texts], None if starts is None else [starts]
+    if not isinstance(texts, Iterable) or isinstance(texts, (bytes, Mapping, Set)):
+        raise TypeError(
+            f'{place}["text"] must be a list of texts, got {type(texts).__name__} ({_shown(texts)}).'
+        )
     texts = list(texts)
     starts = [None] * len(texts) if starts is None else list(np.atleast_1d(np.asarray(starts, dtype=object)))
     if len(texts) != len(starts):

@@ -80,11 +80,12 @@ class SpanTransformer(TrainedTransformer):
         if self.stride != "auto":
             return super()._cut(limit)
         cut = Cut(self.max_length if limit is None else min(self.max_length, limit), "chunk")
-        return replace(cut, stride=min(LONGEST_STRIDE, cut.max_length // 3))
+        # in the smallest windows, below the room that up to four special tokens leave
+        return replace(cut, stride=max(0, min(LONGEST_STRIDE, cut.max_length // 3, cut.max_length - 5)))
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Documents, AnswerTargets, Any]:
         documents, targets, weights = super()._validate(X, original_rows(y), sample_weight)
-        targets.places = locate(targets.answers, documents.second or [])
+        targets.places = locate(targets.answers, documents.given_second)
         return documents, targets, weights
 
     # -- what the five steps of fit ask ------------------------------------------------------------------------------
@@ -184,7 +185,7 @@ class SpanTransformer(TrainedTransformer):
         windows = context_windows(self.text_encoder_, documents, cut)
         warn_of_cuts(windows.encoded.n_cut, len(documents), cut)
         logits = forward_tokens(self._passes(), windows.encoded, read_span_logits)
-        return reading(windows, documents.second or [], logits, int(self.max_answer_length))
+        return reading(windows, documents.given_second, logits, int(self.max_answer_length))
 
 
 def question_columns(X: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 from ..._engine.errors import TruncationWarning, warn_user
-from ..._engine.text.documents import Documents
+from ..._engine.text.documents import Documents, places_given
 from ..._engine.text.encoding import TextEncoder
 from ..._engine.text.matching import match_pieces
 from ..._engine.text.placing import Offsets
@@ -67,6 +67,10 @@ def context_windows(encoder: TextEncoder, documents: Documents, cut: Cut) -> Con
     )
     offsets = _matched(encoder, contexts) if placed.offsets is None else placed.offsets[CONTEXT]
     characters = [_without_blanks(of_text, text) for of_text, text in zip(offsets, contexts, strict=True)]
+    if documents.given is not None:
+        characters = [
+            places_given(text)[of_text] for of_text, text in zip(characters, documents.given, strict=True)
+        ]
     return ContextWindows(encoded, begin, first, first + counts, characters)
 
 

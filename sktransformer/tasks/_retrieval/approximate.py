@@ -9,13 +9,24 @@ import numpy.typing as npt
 from joblib import effective_n_jobs
 
 from ..._engine.errors import PersistenceError, optional_import
+from ..._engine.validation import check_number
 
 EXTRA = "search"
+MAX_JOBS = 1024
 
 
 def require_usearch() -> None:
     """Raise MissingExtraError where usearch is missing: before documents are encoded, not afterwards."""
     optional_import("usearch.index", EXTRA)
+
+
+def check_n_jobs(n_jobs: Any) -> None:
+    """Raise unless `n_jobs` is a number of threads as joblib counts them."""
+    if n_jobs is None:
+        return
+    check_number("n_jobs", n_jobs, low=-MAX_JOBS, high=MAX_JOBS, integer=True)
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; pass None for one thread, or -1 for all processors.")
 
 
 class ApproximateIndex:

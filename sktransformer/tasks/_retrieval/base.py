@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..._engine.errors import PersistenceError
 from ..._engine.validation import check_choice, check_number
-from .approximate import ApproximateIndex, require_usearch
-from .corpus import Corpus, named, read_queries, rows_of
+from .approximate import ApproximateIndex, check_n_jobs, require_usearch
+from .corpus import Corpus, check_same_kind, named, read_queries, rows_of
 from .fusion import largest_fused, pooled, reciprocal_rank_fusion, score_fusion
 from .neighbours import cosines_at, dense_neighbours
 from .rerank import check_reranker, reranked
 from .roles import Role, check_prompts, embed, resolve_prompts
 from .topk import Rows, Scores
-from .words import WEIGHTINGS, WordIndex, default_vectorizer
+from .words import WEIGHTINGS, WordIndex, check_vectorizer, default_vectorizer
 
 MODES = ("dense", "sparse", "hybrid")
 INDEXES = ("exact", "approximate")
@@ -30,6 +30,8 @@ FUSIONS = {  # with their weights, dense and sparse; those of scores are chosen 
     "ranks": (1.0, 1.0),
 }
 FORMAT = 1
+HIGHEST = 1e6  # of numbers that scores, which are in float32, are multiplied with or divided by
+LARGEST = 2**16  # of the graph's parameters: a graph reserves memory for them
 FIRST = ("query", "rank", "score", "document", "text")  # columns of what `search` returns
 
 
@@ -76,14 +78,17 @@ class BaseSearch(BaseEstimator):
         check_choice("weighting", self.weighting, WEIGHTINGS)
         check_choice("missing", self.missing, ("error", "empty"))
         check_prompts(self.prompts)
-        for name in ("n_candidates", "n_rerank", "n_neighbors", "expansion_add", "expansion_search"):
+        for name in ("n_candidates", "n_rerank", "n_neighbors"):
             check_number(name, getattr(self, name), low=1, integer=True)
-        check_number("connectivity", self.connectivity, low=2, integer=True)
-        check_number("k1", self.k1, low=0)
+        for name, low in (("connectivity", 2), ("expansion_add", 1), ("expansion_search", 1)):
+            check_number(name, getattr(self, name), low=low, high=LARGEST, integer=True)
+        check_number("k1", self.k1, low=0, high=HIGHEST)
         check_number("b", self.b, low=0, high=1)
-        check_number("rrf_constant", self.rrf_constant, low=0)
+        check_number("rrf_constant", self.rrf_constant, low=0, high=HIGHEST)
         self._validate_weights()
         check_reranker(self.reranker)
+        check_vectorizer(self.vectorizer)
+        check_n_jobs(self.n_jobs)
 
     def _validate_weights(self) -> None:
         weights = self.fusion_weights
@@ -94,7 +99,7 @@ class BaseSearch(BaseEstimator):
                 f"fusion_weights must be None or two numbers, dense and sparse, got {weights!r:.60}."
             )
         for i, weight in enumerate(weights):
-            check_number(f"fusion_weights[{i}]", weight, low=0)
+            check_number(f"fusion_weights[{i}]", weight, low=0, high=HIGHEST)
         if not any(weights):
             raise ValueError("fusion_weights are both zero; give at least one ranking a positive weight.")
 
@@ -145,6 +150,7 @@ class BaseSearch(BaseEstimator):
 
     def _append(self, corpus: Corpus) -> None:
         """Put documents behind those that are there."""
+        check_same_kind(corpus.ids, self.ids_)
         new = self.n_seen_ + np.arange(len(corpus))
         self.columns_ = _joined(self.columns_, corpus.columns)
         self.documents_ = self.documents_ + corpus.texts

@@ -47,6 +47,7 @@ def read_corpus(X: Any, *, text_column: Any, id_column: Any, missing: Any) -> Co
     ids = None if id_column is None else _ids(_cells(X, _place(names, id_column, "id_column")), id_column)
     rest = [name for name in names if id_column is None or name != id_column]
     text = _place(names, _text_name(rest, text_column, needed=True), "text_column")
+    _require_different(names)
     others = {
         str(name): _cells(X, i)
         for i, name in enumerate(names)
@@ -75,7 +76,7 @@ def rows_of(ids: Any, known: npt.NDArray[Any], n_seen: int | None) -> npt.NDArra
     ValueError
         For an id that was removed or never there.
     """
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
         raise TypeError(f"ids must be a list of ids, got one {type(ids).__name__}; pass [{ids!r}].")
     place = {one: row for row, one in enumerate(known.tolist())}
     rows = []
@@ -127,6 +128,16 @@ def _place(names: list[Any], name: Any, parameter: str) -> int:
     return names.index(name)
 
 
+def _require_different(names: list[Any]) -> None:
+    """Raise ValueError for columns of one name, of which one alone could be shown; 1 and "1" are one name too."""
+    shown = [str(name) for name in names]
+    again = next((name for name in shown if shown.count(name) > 1), None)
+    if again is not None:
+        raise ValueError(
+            f"X has several columns of the name {again!r}; rename them: its columns are {names}."
+        )
+
+
 def _cells(X: Any, place: int) -> list[Any]:
     # by position, so that no index label matters
     column = X.iloc[:, place] if hasattr(X, "iloc") else X[:, place]
@@ -155,6 +166,17 @@ def check_new(ids: list[Any], known: npt.NDArray[Any]) -> None:
         shown = ", ".join(map(repr, again[:MAX_LISTED])) + (", ..." if len(again) > MAX_LISTED else "")
         raise ValueError(
             f"X holds {len(again)} id(s) that are there already: {shown}; remove these documents first."
+        )
+
+
+def check_same_kind(ids: list[Any] | None, known: npt.NDArray[Any]) -> None:
+    """Raise ValueError when documents that bring their ids come to documents that were numbered, or the reverse."""
+    numbered = known.dtype.kind == "i"
+    if numbered != (ids is None):
+        there, coming = ("numbers", "names") if numbered else ("names", "numbers")
+        raise ValueError(
+            f"the documents that are there have {there} for ids, and those to be added would have {coming}; set "
+            f"id_column as it was in fit, or fit again."
         )
 
 

@@ -63,7 +63,12 @@ def _values(reranker: Any, pairs: list[tuple[str, str]]) -> tuple[npt.NDArray[np
     if not pairs:
         return np.empty(0, dtype=np.float32), hasattr(reranker, METHODS[0])
     method = next(name for name in METHODS if hasattr(reranker, name))
-    values = np.asarray(getattr(reranker, method)(pairs), dtype=np.float32)
+    given = np.asarray(getattr(reranker, method)(pairs))
+    if given.dtype.kind not in "fiub":
+        raise ValueError(
+            f"reranker must give numbers, but its {method} gives {given.dtype} ({given[0]!r:.40})."
+        )
+    values = given.astype(np.float32)
     if method == "predict_proba":
         if values.ndim != 2 or values.shape[1] != 2:
             raise ValueError(

@@ -23,6 +23,15 @@ def default_vectorizer() -> CountVectorizer:
     return CountVectorizer(strip_accents="unicode", token_pattern=TOKEN)
 
 
+def check_vectorizer(vectorizer: Any) -> None:
+    """Raise TypeError unless `vectorizer` is None or counts words."""
+    counts = hasattr(vectorizer, "fit_transform") and hasattr(vectorizer, "transform")
+    if vectorizer is not None and (isinstance(vectorizer, type) or not counts):
+        raise TypeError(
+            f"vectorizer must be None or a transformer of texts such as CountVectorizer(), got {vectorizer!r:.60}."
+        )
+
+
 @dataclass(frozen=True)
 class Query:
     """The words of queries as a sparse array (n_queries, n_words), and how many others each query has."""

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..._engine.text.documents import Documents, Missing
+from ..._engine.text.documents import Documents, Missing, mended
 from .words import Place, word_places
 
 MAX_LISTED = 10  # rows named in one error message
@@ -132,7 +132,7 @@ def _from_texts(rows: list[Any], name: str) -> Sentences:
             )
     raw = ["" if _is_missing(row) else str.__str__(row) for row in rows]
     places = [word_places(text) for text in raw]
-    words = [[_mended(text[start:end]) for start, end in row] for text, row in zip(raw, places, strict=True)]
+    words = [[mended(text[start:end]) for start, end in row] for text, row in zip(raw, places, strict=True)]
     return _sentences(words, raw, places)
 
 
@@ -149,13 +149,4 @@ def _words(row: Any, missing: Missing, name: str) -> list[str]:
             raise TypeError(
                 f"{name}[{i}] must be a word (str), got {type(word).__name__}; pass a list of str a sentence."
             )
-    return ["" if _is_missing(word) else _mended(word) for word in words]
-
-
-def _mended(word: str) -> str:
-    """Return a plain str that can be written as UTF-8: a lone half of a surrogate pair is replaced."""
-    try:
-        word.encode("utf-8")
-    except UnicodeEncodeError:
-        return word.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return str.__str__(word)
+    return ["" if _is_missing(word) else mended(word) for word in words]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from itertools import chain, pairwise
 from typing import Any
@@ -127,12 +127,13 @@ def require_spelt(rows: list[list[Any]], name: str = "y") -> None:
 
 
 def _listed(y: Any, name: str) -> list[Any]:
-    if isinstance(y, (str, bytes, Mapping)) or not isinstance(y, Iterable):
+    if isinstance(y, (str, bytes, Mapping, Set)) or not isinstance(y, Iterable):
         raise TypeError(f"{name} must be a list with the tags of each sentence, got {type(y).__name__}.")
-    if isinstance(y, pd.DataFrame):
-        if y.shape[1] != 1:
-            raise ValueError(f"{name} must have one column, got {y.shape[1]}; pass the column.")
-        y = y.iloc[:, 0]
+    frame: Any = y
+    if isinstance(y, pd.DataFrame) or hasattr(y, "get_columns"):  # polars has the second
+        if frame.shape[1] != 1:
+            raise ValueError(f"{name} must have one column, got {frame.shape[1]}; pass the column.")
+        y = frame.iloc[:, 0] if isinstance(y, pd.DataFrame) else frame.get_columns()[0]
     if isinstance(y, np.ndarray) and y.dtype.kind == "O" and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0] if isinstance(y[0, 0], ROWS) else y
     rows: list[Any] = list(y.to_list() if hasattr(y, "to_list") else y)

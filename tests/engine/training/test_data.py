@@ -131,3 +131,11 @@ def test_the_order_does_not_touch_global_generators() -> None:
     orders(0)
     assert torch.equal(torch.get_rng_state(), torch_before)
     np.testing.assert_array_equal(np.random.get_state()[1], numpy_before)  # type: ignore[index]  # noqa: NPY002
+
+
+@pytest.mark.parametrize("scale", [1e-310, 1e-200, 1.0, 1e200, 1e308])
+def test_weights_of_any_size_are_relative(scale: float) -> None:
+    assert normalized_weights(np.full(4, scale), 4).tolist() == [1.0] * 4
+    assert normalized_weights(np.array([0.0, 1.0, 1.0, 0.5]) * scale, 4).tolist() == pytest.approx(
+        [0.0, 1.6, 1.6, 0.8]
+    )
