@@ -84,7 +84,7 @@ def test_c2_the_lone_example_is_trained_on(mails: list[str], monkeypatch: pytest
 
     def spying(self: Any, checkpoint: Any, objective: Any, data: Any, *args: Any) -> Any:
         assert checkpoint.model.config.id2label[1] == "juridique"
-        trained.append(int((data.targets == 1).sum()))
+        trained.append(int((data.targets.values == 1).sum()))
         return run(self, checkpoint, objective, data, *args)
 
     monkeypatch.setattr(TransformerClassifier, "_run", spying)

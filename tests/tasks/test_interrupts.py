@@ -6,7 +6,7 @@ import signal
 import threading
 import warnings
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,14 @@ collapses = pytest.mark.filterwarnings("ignore:training collapsed:sklearn.except
 
 
 # -- interrupts -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(autouse=True)
+def _ctrl_c_interrupts() -> Iterator[None]:
+    """As in a process of one's own: the workers of a parallel test run ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 class Interrupting(Callback):

@@ -89,6 +89,8 @@ def _is_estimator(value: Any) -> bool:
 
 
 def _space_of(part: Any) -> dict[str, Any]:
+    if getattr(part, "fine_tune", "") is None:
+        return {}  # an embedder that is not trained
     names = [kind.__name__ for kind in type(part).__mro__]
     if any(name in names for name in _VECTORIZERS):
         ngrams = NGRAMS.get(part.analyzer) if isinstance(part.analyzer, str) else None
