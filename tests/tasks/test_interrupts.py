@@ -359,5 +359,5 @@ def test_ten_folds_and_a_hundred_predictions_keep_memory_flat(
     after_folds = memory()
     for _ in range(100):
         kept.predict(mails[:4])
-    assert after_folds - before < 5 * size  # a model kept a fold would be ten; what the allocator keeps varies
+    assert after_folds - before < 5 * size  # a model kept a fold would be ten
     assert memory() - after_folds < size / 2
