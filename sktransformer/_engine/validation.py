@@ -104,3 +104,15 @@ def check_one_kind(values: npt.NDArray[Any], name: str = "y") -> None:
         raise TypeError(
             f"{name} mixes labels of type {' and '.join(sorted(kinds.values()))}; make them one type."
         )
+
+
+def mended(text: str) -> str:
+    """Return a plain str that can be written as UTF-8, which tokenizers read.
+
+    The two halves of a character are joined; a lone one is replaced.
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return str.__str__(text)  # also of an enumeration, whose own __str__ says something else

@@ -4,6 +4,8 @@ import re
 import unicodedata
 from itertools import accumulate
 
+from .._engine.validation import mended
+
 _REPLACEMENTS = (
     ("\u00a0", " "),  # no-break space, before ":" in French
     ("\u202f", " "),  # narrow no-break space, the same in newer mail programs
@@ -47,7 +49,7 @@ def normalise(text: str) -> str:
     if text.isascii():
         return text
     if _SURROGATE.search(text):
-        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+        text = mended(text)
     for old, new in _REPLACEMENTS:
         if old in text:
             text = text.replace(old, new)

@@ -17,6 +17,8 @@ import numpy.typing as npt
 import pandas as pd
 from sklearn.utils.validation import check_array
 
+from ..validation import mended
+
 Missing = Literal["error", "empty"]
 MAX_LISTED = 10  # rows named in one error message
 NESTED = (tuple, list, np.ndarray)
@@ -247,18 +249,6 @@ def _text(value: Any, i: int, name: str) -> str:
             remedy = f"pass texts, or the records as a table: pandas.DataFrame({name})"
         raise TypeError(f"{name}[{i}] must be str, got {type(value).__name__}; {remedy}.")
     return mended(value)
-
-
-def mended(text: str) -> str:
-    """Return a plain str that can be written as UTF-8, which tokenizers read.
-
-    The two halves of a character are joined; a lone one is replaced.
-    """
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return str.__str__(text)  # also of an enumeration, whose own __str__ says something else
 
 
 def places_given(text: str) -> npt.NDArray[np.int32]:

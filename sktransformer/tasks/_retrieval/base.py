@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -44,7 +45,7 @@ class Ranking:
     rows: Rows
 
 
-class BaseSearch(BaseEstimator):
+class BaseSearch(BaseEstimator, ABC):
     """The inner half of `SemanticSearch`."""
 
     embedder: Any
@@ -191,8 +192,9 @@ class BaseSearch(BaseEstimator):
             )
         return clone(self.embedder)
 
+    @abstractmethod
     def _default_embedder(self) -> Any:
-        raise NotImplementedError  # an estimator of another file, which this one may not import
+        """Return the embedder of None: an estimator of another file, which this one may not import."""
 
     def _embed(self, texts: list[str], role: Role) -> npt.NDArray[np.float32]:
         return embed(self.embedder_, texts, role, self.prompts_)

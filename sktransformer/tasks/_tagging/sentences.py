@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from ..._engine.text.documents import Documents, Missing, mended
+from ..._engine.text.documents import Documents, Missing
+from ..._engine.validation import mended
 from .words import Place, word_places
 
 MAX_LISTED = 10  # rows named in one error message
