@@ -78,8 +78,9 @@ class Questions:
                     article.append(number)
                 self.paragraphs.append(paragraph["context"])
         self.gold = np.array(gold)
+        self.article = np.array(article)
         order = np.random.default_rng(0).permutation(len(articles))
-        self.choosing = np.isin(article, order[: round(len(articles) * CHOSEN_BY)])
+        self.choosing = np.isin(self.article, order[: round(len(articles) * CHOSEN_BY)])
 
     def judge(self, search: Any) -> dict[str, float]:
         """Recall at 1 and at 10 on both parts, and milliseconds a question."""
