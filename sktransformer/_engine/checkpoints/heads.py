@@ -7,12 +7,14 @@ from typing import Any, Literal
 
 from transformers import (
     AutoModel,
+    AutoModelForCausalLM,
     AutoModelForQuestionAnswering,
+    AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoModelForTokenClassification,
 )
 
-Head = Literal["classification", "encoder", "spans", "tokens"]
+Head = Literal["causal", "classification", "encoder", "seq2seq", "spans", "tokens"]
 
 
 @dataclass(frozen=True)
@@ -26,8 +28,10 @@ class HeadKind:
 
 # Bundles name their head by these keys. Classes and numbers of a document come out of the same kind of head.
 HEADS: dict[Head, HeadKind] = {
+    "causal": HeadKind(AutoModelForCausalLM, "language modelling"),
     "classification": HeadKind(AutoModelForSequenceClassification, "classification", first_token=True),
     "encoder": HeadKind(AutoModel, "encoder"),
+    "seq2seq": HeadKind(AutoModelForSeq2SeqLM, "sequence to sequence"),
     "spans": HeadKind(AutoModelForQuestionAnswering, "question answering"),
     "tokens": HeadKind(AutoModelForTokenClassification, "token classification"),
 }
