@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
         soft_vote,
     )
     from .model_selection import ComparisonDisplay, ComparisonResult, OptunaSearch, compare_models
+    from .nn import TransformerConfig
     from .tasks.answer_scores import answer_exact_match_score, answer_f1_score
     from .tasks.answering import TransformerQuestionAnswerer
     from .tasks.classification import TransformerClassifier
@@ -46,6 +47,7 @@ _ROOMS = {
     "SeedEnsemble": "ensemble",
     "SemanticSearch": "tasks.retrieval",
     "TransformerClassifier": "tasks.classification",
+    "TransformerConfig": "nn",
     "TransformerEmbedder": "tasks.embedding",
     "TransformerQuestionAnswerer": "tasks.answering",
     "TransformerRegressor": "tasks.regression",
@@ -67,7 +69,7 @@ _ROOMS = {
 }
 # `sktransformer.email` works after a plain `import sktransformer`, as in scikit-learn.
 _DOORS = frozenset(
-    {"baselines", "datasets", "email", "ensemble", "exceptions", "model_selection", "tasks", "testing"}
+    {"baselines", "datasets", "email", "ensemble", "exceptions", "model_selection", "nn", "tasks", "testing"}
 )
 
 __all__ = [
@@ -81,6 +83,7 @@ __all__ = [
     "SeedEnsemble",
     "SemanticSearch",
     "TransformerClassifier",
+    "TransformerConfig",
     "TransformerEmbedder",
     "TransformerQuestionAnswerer",
     "TransformerRegressor",

@@ -19,6 +19,7 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from .config import TransformerConfig
 from .positions import Rotation, rotate
+from .residual import ResidualLinear
 
 
 def scaled_dot_product(
@@ -129,7 +130,7 @@ class MultiHeadAttention(nn.Module):
         self.query = nn.Linear(width, heads * size, bias=bias)
         self.key = nn.Linear(width, groups * size, bias=bias)
         self.value = nn.Linear(width, groups * size, bias=bias)
-        self.output = nn.Linear(heads * size, width, bias=bias)
+        self.output = ResidualLinear(heads * size, width, bias=bias)
 
     def forward(
         self,

@@ -105,8 +105,9 @@ default="sinusoidal"
         Probability of dropping an element before a head's last layer; `dropout` when None.
     type_vocab_size : int, default=0
         Segments that are told apart, 2 for pairs of texts in the manner of BERT; 0 for none.
-    scale_embeddings : bool, default=False
-        Whether token embeddings are multiplied by ``sqrt(hidden_size)``.
+    scale_embeddings : bool, optional
+        Whether token embeddings are multiplied by ``sqrt(hidden_size)``, and drawn that much smaller; for sinusoidal
+        positions, beside which they would be lost otherwise, when None.
     cross_attention : bool, default=True
         Whether the decoder of an encoder-decoder reads what the encoder made; switched off to show what it does.
     logits_scale : float, default=1.0
@@ -198,7 +199,7 @@ default="sinusoidal"
     attention_dropout: float = 0.1
     classifier_dropout: float | None = None
     type_vocab_size: int = 0
-    scale_embeddings: bool = False
+    scale_embeddings: bool | None = None
     cross_attention: bool = True
     logits_scale: float = 1.0
     logits_bias: bool = False
@@ -382,6 +383,8 @@ def _fill_in(config: TransformerConfig) -> None:
                 f"one of them, or pass head_dim."
             )
         config.head_dim = width // config.num_attention_heads
+    if config.scale_embeddings is None:
+        config.scale_embeddings = config.positions.startswith("sinusoidal")
     if config.intermediate_size is None:
         # three matrices of 2/3 of the width have as many weights as two: Shazeer 2020, section 2
         config.intermediate_size = -(-8 * width // 24) * 8 if config.feed_forward in GATED else 4 * width

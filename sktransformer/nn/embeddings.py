@@ -14,6 +14,7 @@ from torch import nn
 from .config import TransformerConfig
 from .norms import make_norm
 from .positions import sinusoidal
+from .residual import TokenTable
 
 
 class Embeddings(nn.Module):
@@ -42,7 +43,7 @@ class Embeddings(nn.Module):
         self.kind = config.positions
         self.longest = config.max_position_embeddings
         self.scale = math.sqrt(width) if config.scale_embeddings else 1.0
-        self.tokens = nn.Embedding(config.vocab_size, width)
+        self.tokens = TokenTable(config.vocab_size, width)
         self.positions = nn.Embedding(self.longest, width) if self.kind == "learned" else None
         self.segments = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
         self.norm = make_norm(config) if config.embedding_norm else None

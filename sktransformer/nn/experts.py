@@ -22,11 +22,21 @@ _balance: ContextVar[list[torch.Tensor] | None] = ContextVar("balance", default=
 
 
 @contextlib.contextmanager
-def balance_losses() -> Iterator[list[torch.Tensor]]:
+def balance_losses(wanted: bool = True) -> Iterator[list[torch.Tensor]]:
     """Collect the balance losses of all mixtures of experts that run, in training, inside the block.
 
     The losses come beside the model's output, and a caller adds their mean, times a coefficient, to its own loss. They
-    are collected for this thread alone.
+    are collected for this thread alone, by the innermost block that wants them.
+
+    Parameters
+    ----------
+    wanted : bool, default=True
+        Whether this block collects; if not, one around it does.
+
+    Yields
+    ------
+    list of tensor of shape ()
+        Filled as layers run.
 
     Examples
     --------
@@ -39,6 +49,9 @@ def balance_losses() -> Iterator[list[torch.Tensor]]:
     1
     """
     losses: list[torch.Tensor] = []
+    if not wanted:
+        yield losses
+        return
     token = _balance.set(losses)
     try:
         yield losses

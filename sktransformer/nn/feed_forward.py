@@ -14,6 +14,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from .config import GATED, TransformerConfig
+from .residual import ResidualLinear
 
 # GELU: Hendrycks and Gimpel 2016, section 2, exact and by its tanh. SiLU: the same paper, section 3; also called Swish.
 _gelu_tanh = partial(F.gelu, approximate="tanh")
@@ -55,7 +56,7 @@ class FeedForward(nn.Module):
         self.activation = ACTIVATIONS[config.feed_forward]
         self.up = nn.Linear(width, inner, bias=bias)
         self.gate = nn.Linear(width, inner, bias=bias) if config.feed_forward in GATED else None
-        self.down = nn.Linear(inner, width, bias=bias)
+        self.down = ResidualLinear(inner, width, bias=bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map each token's vector: (..., H) to (..., H)."""

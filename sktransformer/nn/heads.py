@@ -146,7 +146,7 @@ class EncoderForSequenceClassification(TransformerPreTrainedModel):
         SequenceClassifierOutput
             With ``logits`` (B, C).
         """
-        with balance_losses() as balance:
+        with balance_losses(labels is not None) as balance:
             made = self.model(input_ids, **kwargs)
         logits = self.classifier(made.last_hidden_state[:, 0])
         loss = with_balance(self.config, _class_loss(self.config, logits, labels), balance)
@@ -210,7 +210,7 @@ class DecoderForSequenceClassification(TransformerPreTrainedModel):
         SequenceClassifierOutput
             With ``logits`` (B, C).
         """
-        with balance_losses() as balance:
+        with balance_losses(labels is not None) as balance:
             made = self.model(input_ids, attention_mask, **{"use_cache": False, **kwargs})
         hidden = made.last_hidden_state
         rows = torch.arange(hidden.shape[0], device=hidden.device)
@@ -274,7 +274,7 @@ class EncoderForTokenClassification(TransformerPreTrainedModel):
         TokenClassifierOutput
             With ``logits`` (B, T, C).
         """
-        with balance_losses() as balance:
+        with balance_losses(labels is not None) as balance:
             made = self.model(input_ids, **kwargs)
         logits = self.classifier(self.dropout(made.last_hidden_state))
         loss = None if labels is None else token_loss(logits, labels)
@@ -337,7 +337,7 @@ class EncoderForQuestionAnswering(TransformerPreTrainedModel):
         QuestionAnsweringModelOutput
             With ``start_logits`` and ``end_logits`` (B, T).
         """
-        with balance_losses() as balance:
+        with balance_losses(start_positions is not None) as balance:
             made = self.model(input_ids, **kwargs)
         starts, ends = self.spans(made.last_hidden_state).unbind(-1)
         loss = None

@@ -97,7 +97,7 @@ class EncoderForMaskedLM(TransformerPreTrainedModel):
         MaskedLMOutput
             With ``logits`` (B, T, V).
         """
-        with balance_losses() as balance:
+        with balance_losses(labels is not None) as balance:
             made = self.model(input_ids, **kwargs)
         logits = self.lm_head(made.last_hidden_state)
         loss = None if labels is None else token_loss(logits, labels)
@@ -181,7 +181,7 @@ class DecoderForCausalLM(TransformerPreTrainedModel, GenerationMixin):
         CausalLMOutputWithPast
             With ``logits`` (B, T, V) and the cache.
         """
-        with balance_losses() as balance:
+        with balance_losses(labels is not None) as balance:
             made = self.model(
                 input_ids,
                 attention_mask,
@@ -304,7 +304,7 @@ class EncoderDecoderForSeq2SeqLM(TransformerPreTrainedModel, GenerationMixin):
         """
         if labels is not None and decoder_input_ids is None and decoder_inputs_embeds is None:
             decoder_input_ids = self.prepare_decoder_input_ids_from_labels(labels)
-        with balance_losses() as balance:
+        with balance_losses(labels is not None) as balance:
             made = self.model(
                 input_ids,
                 attention_mask,

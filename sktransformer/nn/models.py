@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import torch
 from torch import nn
-from transformers import PreTrainedModel
+from transformers import PreTrainedModel, initialization
 from transformers.cache_utils import Cache, DynamicCache, EncoderDecoderCache
 from transformers.modeling_outputs import (
     BaseModelOutput,
@@ -21,6 +21,7 @@ from transformers.utils.generic import can_return_tuple
 
 from .config import DecoderConfig, EncoderDecoderConfig, TransformerConfig
 from .embeddings import Embeddings
+from .residual import ResidualLinear, TokenTable
 from .stack import Stack, StackOutput
 
 # Transformers 5.24 calls the keys and values of earlier tokens "cache" where it said "past_key_values" before.
@@ -39,16 +40,24 @@ class TransformerPreTrainedModel(PreTrainedModel):
     _supports_attention_backend = True
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Draw from a normal distribution, biases 0 and gains 1; residual projections of a decoder smaller.
+        """Draw from a normal distribution, biases 0 and gains 1.
 
-        Radford et al. 2019, section 2.3: weights that write into the residual stream are scaled by 1 / sqrt(2 L).
+        Embeddings that are multiplied by sqrt(H) are drawn with 1 / sqrt(H), as in the code of Vaswani et al. 2017, so
+        that they are as large as the sines beside them. With norms before the sublayers, weights that write into the
+        residual stream are divided by sqrt(2 L): Radford et al. 2019, section 2.3.
         """
-        super()._init_weights(module)
-        if isinstance(module, Stack) and self.config.norm_position == "pre":
-            n_layers = len(module.layers)
-            for name, weight in module.named_parameters():
-                if name.endswith(("attention.output.weight", "down.weight")):
-                    _draw(weight, self.config.initializer_range / (2 * n_layers) ** 0.5)
+        std = None
+        if isinstance(module, TokenTable) and self.config.scale_embeddings:
+            std = self.config.hidden_size**-0.5
+        elif isinstance(module, ResidualLinear) and self.config.norm_position == "pre":
+            std = self.config.initializer_range / (2 * self.config.num_layers) ** 0.5
+        if std is None:
+            super()._init_weights(module)
+            return
+        weighted: Any = module
+        initialization.normal_(weighted.weight, mean=0.0, std=std)  # leaves weights alone that were loaded
+        if getattr(weighted, "bias", None) is not None:
+            initialization.zeros_(weighted.bias)
 
     def _position_ids(
         self, tokens: torch.Tensor, attention_mask: torch.Tensor | None, n_before: int, *, count: bool
@@ -58,12 +67,6 @@ class TransformerPreTrainedModel(PreTrainedModel):
         if count and attention_mask is not None and attention_mask.ndim == 2:
             return (attention_mask.long().cumsum(-1) - 1).clamp(min=0)[:, -n_tokens:]
         return torch.arange(n_before, n_before + n_tokens, device=tokens.device)[None]
-
-
-def _draw(weight: torch.Tensor, std: float) -> None:
-    from transformers import initialization
-
-    initialization.normal_(weight, mean=0.0, std=std)  # leaves weights alone that were loaded
 
 
 def _wanted(config: TransformerConfig, given: bool | None, name: str) -> bool:

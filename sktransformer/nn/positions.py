@@ -130,7 +130,7 @@ def rotate(x: torch.Tensor, rotation: Rotation) -> torch.Tensor:
     Su et al. 2021, section 3.4.2, equation 34.
     """
     a, b = x.chunk(2, dim=-1)
-    cosines, sines = rotation.cosines, rotation.sines
+    cosines, sines = rotation.cosines.to(x.dtype), rotation.sines.to(x.dtype)  # autocast narrows projections only
     return torch.cat([a * cosines - b * sines, b * cosines + a * sines], dim=-1)
 
 

@@ -19,6 +19,7 @@ import torch
 import transformers
 from transformers import AutoConfig, PreTrainedModel
 
+from ... import nn
 from ..errors import PersistenceError, VersionMismatchWarning, warn_user
 from .heads import Head
 from .loading import Checkpoint, prepare, read_tokenizer
@@ -83,7 +84,7 @@ def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
     """
     _check(bundle)
     config = AutoConfig.for_model(**json.loads(bundle["config"]))
-    model_class = getattr(transformers, bundle["class"], None)
+    model_class = getattr(nn, bundle["class"], None) or getattr(transformers, bundle["class"], None)
     if not (isinstance(model_class, type) and issubclass(model_class, PreTrainedModel)):
         raise PersistenceError(
             f"this file holds a {bundle['class']}, which transformers {transformers.__version__} does not have; "

@@ -17,6 +17,8 @@ from transformers import AttentionInterface, PreTrainedModel
 from transformers.integrations.sdpa_attention import sdpa_attention_forward
 from transformers.masking_utils import AttentionMaskInterface, sdpa_mask
 
+from ...nn import TransformerConfig
+from ...nn.attention import repeat_groups
 from ...nn.packed_attention import packed_attention
 
 ATTENTION = "sktransformer_packed"
@@ -24,6 +26,9 @@ ATTENTION = "sktransformer_packed"
 # Encoders with full bidirectional attention through the attention interface, whose `encoder` passes keyword arguments
 # on. ModernBERT is not among them (its sliding windows would span documents), nor FlauBERT (attention of its own).
 PACKABLE = frozenset({"bert", "roberta", "camembert", "xlm-roberta", "electra"})
+# Positions of our own encoder that know a document's beginning from the position ids alone. ALiBi and relative ones add to
+# the scores, by the distance in the row.
+PACKABLE_POSITIONS = frozenset({"sinusoidal", "sinusoidal_halves", "learned", "rotary", "none"})
 
 
 def _attention(
@@ -42,8 +47,15 @@ def _attention(
             module, query, key, value, attention_mask, dropout=dropout, scaling=scaling, **kwargs
         )
         return attended, None
+    n_heads = query.shape[1]
     attended = packed_attention(
-        query, key, value, layout.bounds, layout.lengths, dropout=dropout, scale=scaling
+        query,
+        repeat_groups(key, n_heads),
+        repeat_groups(value, n_heads),
+        layout.bounds,
+        layout.lengths,
+        dropout=dropout,
+        scale=scaling,
     )
     return attended, None
 
@@ -98,6 +110,8 @@ def enable_packing(model: PreTrainedModel, *, gather: bool) -> bool:
 
     With `gather` the last layer computes only the first token of each document (classification heads).
     """
+    if type(model.config) is TransformerConfig:
+        return _enable_packing_of_ours(model, model.config, gather)
     if model.config.model_type not in PACKABLE or getattr(model.config, "is_decoder", False):
         return False
     if getattr(model.config, "position_embedding_type", "absolute") != "absolute":
@@ -107,4 +121,15 @@ def enable_packing(model: PreTrainedModel, *, gather: bool) -> bool:
         encoder: Any = model.base_model.encoder
         last = encoder.layer[-1]
         last.forward = _FirstTokens(last)
+    return True
+
+
+def _enable_packing_of_ours(model: PreTrainedModel, config: TransformerConfig, gather: bool) -> bool:
+    """Do the same for an encoder of `nn`, whose layers know by themselves how to read first tokens only."""
+    if config.positions not in PACKABLE_POSITIONS or config.attention_window is not None:
+        return False
+    model.set_attn_implementation(ATTENTION)
+    if gather:
+        layers: Any = model.base_model.encoder.layers
+        layers[-1].first_tokens_only = True
     return True

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from ...nn import TransformerConfig
 from ..errors import did_you_mean
 from .structure import first_position
 from .vocabularies import KINDS, Kind, learn
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["tokenizer_for_config", "train_tokenizer"]
 
-Style = Literal["bert", "roberta", "t5", "causal"]
+Style = Literal["bert", "roberta", "t5", "seq2seq", "causal"]
 ConfigT = TypeVar("ConfigT", bound="PretrainedConfig")
 
 BYTES = 256
@@ -62,6 +63,11 @@ _LAYOUTS: dict[Style, _Layout] = {
         pair="<s> $A </s> </s> $B </s>",
     ),
     "t5": _Layout(
+        {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
+        single="$A </s>",
+        pair="$A </s> $B </s>",
+    ),
+    "seq2seq": _Layout(  # T5's without its sentinels: the decoder starts with the padding token
         {"pad": "<pad>", "eos": "</s>", "unk": "<unk>"},
         single="$A </s>",
         pair="$A </s> $B </s>",
@@ -113,7 +119,7 @@ def train_tokenizer(
         Largest number of pieces, special tokens included. Few texts give fewer.
     max_length : int
         What the tokenizer announces as its model's limit, in tokens.
-    style : {"bert", "roberta", "t5", "causal"}, optional
+    style : {"bert", "roberta", "t5", "seq2seq", "causal"}, optional
         Names and places of the special tokens; by default "bert" for WordPiece, else "roberta".
     lowercase : bool, default=False
         Whether case is ignored. Accents are always kept.
@@ -186,11 +192,12 @@ def tokenizer_for_config(
     -------
     tokenizer : PreTrainedTokenizerFast
         Of the kind that ``config.model_type`` uses: WordPiece for BERT and its like, Unigram for CamemBERT,
-        XLM-R, T5 and ALBERT, byte-level BPE for everything else.
+        XLM-R, T5 and ALBERT, byte-level BPE for everything else. A `TransformerConfig` names its own.
     config : PretrainedConfig
         A copy with the tokenizer's ``vocab_size`` and special ids. Where the architecture numbers positions
         from ``pad_token_id + 1`` and ``max_length`` tokens just do not fit for that reason,
-        ``max_position_embeddings`` is raised by what is missing.
+        ``max_position_embeddings`` is raised by what is missing; to ``max_length`` where positions are not
+        learned, and so have no end.
 
     Raises
     ------
@@ -281,12 +288,22 @@ def _family(config: PretrainedConfig) -> tuple[Kind, Style]:
     from transformers.models.auto import modeling_auto
 
     model_type = config.model_type
+    if isinstance(config, TransformerConfig):
+        return _family_of_ours(config)
     if model_type in _FAMILIES:
         return _FAMILIES[model_type]
     generates = model_type in modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     fills_masks = model_type in modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES
     causal = generates and not fills_masks and not config.is_encoder_decoder
     return "byte_bpe", "causal" if causal else "roberta"
+
+
+def _family_of_ours(config: TransformerConfig) -> tuple[Kind, Style]:
+    usual: dict[str, Kind] = {"encoder": "wordpiece", "decoder": "byte_bpe", "encoder-decoder": "unigram"}
+    kind: Any = config.tokenizer or usual[config.architecture]
+    if config.architecture == "encoder":
+        return kind, _STYLE_OF_KIND[kind]
+    return kind, "causal" if config.architecture == "decoder" else "seq2seq"
 
 
 def _set_special_ids(
@@ -322,6 +339,9 @@ def _fit_positions(fitted: PretrainedConfig, max_length: int) -> int | None:
     positions = getattr(fitted, "max_position_embeddings", None)
     if not isinstance(positions, int) or positions < 1:
         return None
+    if isinstance(fitted, TransformerConfig) and fitted.positions != "learned":
+        fitted.max_position_embeddings = max(positions, max_length)
+        return int(fitted.max_position_embeddings)
     offset = first_position(fitted)
     if max_length <= positions < max_length + offset:
         positions = max_length + offset

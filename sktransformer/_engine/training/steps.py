@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from ...nn.experts import balance_losses
 from ..devices import autocast, generators
 from ..inference.aggregation import pooled
 from ..text.batches import Batch, Collator, Rows, plan
@@ -50,9 +51,12 @@ class SummedLosses:
             batch = work.collator.batch(data.encoded, windows)
             targets = data.targets_of(windows).to(device, non_blocking=True)
             weights = data.window_weights[torch.from_numpy(windows)].to(device, non_blocking=True)
-            with autocast(device, work.precision):
+            with autocast(device, work.precision), balance_losses() as balance:
                 losses = work.objective(work.model, batch, targets)
             loss = (losses * weights).sum() / len(rows)
+            if balance:  # of the mixtures of experts, by the share of the batch that this micro-batch is
+                share = work.model.config.router_aux_loss_coef * weights.sum() / len(rows)
+                loss = loss + share * torch.stack(balance).mean()
             loss.backward()
             total += loss.detach()
         return total
