@@ -8,6 +8,7 @@ are what is trained. Shapes: B texts, T tokens, H hidden width, V vocabulary, L 
 from __future__ import annotations
 
 from .config import DecoderConfig, EncoderDecoderConfig, TransformerConfig
+from .conversion import from_transformers
 from .heads import (
     DecoderForSequenceClassification,
     EncoderForQuestionAnswering,
@@ -32,6 +33,7 @@ __all__ = [
     "EncoderForTokenClassification",
     "EncoderModel",
     "TransformerConfig",
+    "from_transformers",
 ]
 
 register()
