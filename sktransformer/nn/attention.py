@@ -117,7 +117,9 @@ class MultiHeadAttention(nn.Module):
     def __init__(self, config: TransformerConfig, layer: int, *, causal: bool = False) -> None:
         super().__init__()
         heads, groups, size = config.num_attention_heads, config.num_key_value_heads, config.head_dim
-        assert heads is not None and groups is not None and size is not None  # a config fills them in
+        assert heads is not None  # a config fills them in
+        assert groups is not None
+        assert size is not None
         self.config = config
         self.layer_idx = layer
         # Transformers' attention functions read these three names
@@ -174,7 +176,9 @@ class MultiHeadAttention(nn.Module):
         if memory is None:
             key, value = self._own(hidden if keys_from is None else keys_from, rotation, cache)
             if rotation is not None:
-                query = rotate(query, rotation if keys_from is None else rotation.first(hidden.shape[1], kwargs))
+                query = rotate(
+                    query, rotation if keys_from is None else rotation.first(hidden.shape[1], kwargs)
+                )
         else:
             key, value = self._of_memory(memory, cache)
         dropout = self.dropout if self.training else 0.0
@@ -182,12 +186,17 @@ class MultiHeadAttention(nn.Module):
             mixed, weights = self._written_out(query, key, value, mask, dropout)
         else:
             attend = ALL_ATTENTION_FUNCTIONS[self.config._attn_implementation or "sdpa"]
-            mixed, weights = attend(self, query, key, value, mask, dropout=dropout, scaling=self.scaling, **kwargs)
-        return self.output(mixed.flatten(2)), weights  # (B, T_q, heads, d) joined to (B, T_q, H)
+            mixed, weights = attend(
+                self, query, key, value, mask, dropout=dropout, scaling=self.scaling, **kwargs
+            )
+        joined: torch.Tensor = mixed.flatten(2)  # (B, T_q, heads, d) becomes (B, T_q, heads * d)
+        attended: torch.Tensor = self.output(joined)
+        return attended, weights
 
     def _split(self, x: torch.Tensor) -> torch.Tensor:
         """(B, T, heads * d) becomes (B, heads, T, d)."""
-        return x.unflatten(-1, (-1, self.head_dim)).transpose(1, 2)
+        heads: torch.Tensor = x.unflatten(-1, (-1, self.head_dim))
+        return heads.transpose(1, 2)
 
     def _own(
         self, hidden: torch.Tensor, rotation: Rotation | None, cache: Cache | None
@@ -199,8 +208,8 @@ class MultiHeadAttention(nn.Module):
         if cache is None:
             return key, value
         own = cache.self_attention_cache if isinstance(cache, EncoderDecoderCache) else cache
-        joined: tuple[torch.Tensor, torch.Tensor] = own.update(key, value, self.layer_idx)
-        return joined
+        both: tuple[torch.Tensor, torch.Tensor] = own.update(key, value, self.layer_idx)
+        return both
 
     def _of_memory(self, memory: torch.Tensor, cache: Cache | None) -> tuple[torch.Tensor, torch.Tensor]:
         """Return keys and values of the encoder's states: the same for each token that is written, computed once."""
@@ -210,7 +219,9 @@ class MultiHeadAttention(nn.Module):
             kept: Any = cache.cross_attention_cache.layers[self.layer_idx]
             return kept.keys, kept.values
         key, value = self._split(self.key(memory)), self._split(self.value(memory))
-        stored: tuple[torch.Tensor, torch.Tensor] = cache.cross_attention_cache.update(key, value, self.layer_idx)
+        stored: tuple[torch.Tensor, torch.Tensor] = cache.cross_attention_cache.update(
+            key, value, self.layer_idx
+        )
         cache.is_updated[self.layer_idx] = True
         return stored
 

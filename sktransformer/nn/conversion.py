@@ -15,9 +15,14 @@ from transformers import PreTrainedModel
 
 from .config import TransformerConfig
 from .conversion_tables import FAMILIES, Family
-from .heads import EncoderForQuestionAnswering, EncoderForSequenceClassification, EncoderForTokenClassification
+from .encoder_decoder import EncoderDecoderModel
+from .heads import (
+    EncoderForQuestionAnswering,
+    EncoderForSequenceClassification,
+    EncoderForTokenClassification,
+)
 from .language_models import DecoderForCausalLM, EncoderDecoderForSeq2SeqLM, EncoderForMaskedLM
-from .models import DecoderModel, EncoderDecoderModel, EncoderModel, TransformerPreTrainedModel
+from .models import DecoderModel, EncoderModel, TransformerPreTrainedModel
 
 _BODIES: dict[str, type[TransformerPreTrainedModel]] = {
     "encoder": EncoderModel,
@@ -81,18 +86,22 @@ def from_transformers(model: PreTrainedModel) -> TransformerPreTrainedModel:
     ours = _class_for(model, config)(config)
     with torch.no_grad():
         _copy(ours, _renamed(model, family))
-    ours.eval()
+    PreTrainedModel.eval(ours)
     if getattr(model, "generation_config", None) is not None and hasattr(ours, "generation_config"):
         ours.generation_config = model.generation_config
     return ours
 
 
-def _class_for(model: PreTrainedModel, config: TransformerConfig) -> Callable[[Any], TransformerPreTrainedModel]:
+def _class_for(
+    model: PreTrainedModel, config: TransformerConfig
+) -> Callable[[Any], TransformerPreTrainedModel]:
     name = type(model).__name__
     found = next((kind for ending, kind in _HEADS.items() if name.endswith(ending)), None)
     if found is None:
         if not name.endswith("Model"):
-            raise ValueError(f"a {name} has a head without counterpart here; pass its body, model.base_model.")
+            raise ValueError(
+                f"a {name} has a head without counterpart here; pass its body, model.base_model."
+            )
         return _BODIES[config.architecture]
     if found.config_class is not type(config):
         raise ValueError(f"a {name} has a head without counterpart here; pass its body, model.base_model.")
@@ -119,7 +128,7 @@ def _copy(ours: TransformerPreTrainedModel, weights: dict[str, torch.Tensor]) ->
     """Copy weights, and see that none of ours is left as it was drawn."""
     body = "" if isinstance(ours, tuple(_BODIES.values())) else "model."
     state = ours.state_dict()
-    left = set(state) - {name for name in getattr(ours, "all_tied_weights_keys", {})}
+    left = set(state) - set(getattr(ours, "all_tied_weights_keys", {}))
     for name, tensor in weights.items():
         own = name.removeprefix("head.") if name.startswith("head.") else body + name
         if own not in state:
@@ -129,4 +138,6 @@ def _copy(ours: TransformerPreTrainedModel, weights: dict[str, torch.Tensor]) ->
         state[own].copy_(tensor.reshape(state[own].shape))
         left.discard(own)
     if left:
-        raise ValueError(f"the model lacks weights of {', '.join(sorted(left)[:3])}; it has an unknown option.")
+        raise ValueError(
+            f"the model lacks weights of {', '.join(sorted(left)[:3])}; it has an unknown option."
+        )

@@ -31,11 +31,13 @@ class Family:
 
 def _activation(name: str) -> str:
     if name not in ACTIVATIONS:
-        raise ValueError(f"the activation {name!r} has no counterpart here; there are {', '.join(ACTIVATIONS)}.")
+        raise ValueError(
+            f"the activation {name!r} has no counterpart here; there are {', '.join(ACTIVATIONS)}."
+        )
     return ACTIVATIONS[name]
 
 
-# -- BERT and RoBERTa ---------------------------------------------------------------------------------------------------
+# -- BERT and RoBERTa -------------------------------------------------------------------------------
 
 
 def _bert(config: Any) -> dict[str, Any]:
@@ -84,8 +86,14 @@ _BERT_NAMES: tuple[tuple[str, str | None], ...] = (
         r"encoder\.layer\.(\d+)\.attention\.self\.(query|key|value)\." + _END,
         r"encoder.layers.\1.self_attention.\2.\3",
     ),
-    (r"encoder\.layer\.(\d+)\.attention\.output\.dense\." + _END, r"encoder.layers.\1.self_attention.output.\2"),
-    (r"encoder\.layer\.(\d+)\.attention\.output\.LayerNorm\." + _END, r"encoder.layers.\1.self_attention_norm.\2"),
+    (
+        r"encoder\.layer\.(\d+)\.attention\.output\.dense\." + _END,
+        r"encoder.layers.\1.self_attention.output.\2",
+    ),
+    (
+        r"encoder\.layer\.(\d+)\.attention\.output\.LayerNorm\." + _END,
+        r"encoder.layers.\1.self_attention_norm.\2",
+    ),
     (r"encoder\.layer\.(\d+)\.intermediate\.dense\." + _END, r"encoder.layers.\1.feed_forward.up.\2"),
     (r"encoder\.layer\.(\d+)\.output\.dense\." + _END, r"encoder.layers.\1.feed_forward.down.\2"),
     (r"encoder\.layer\.(\d+)\.output\.LayerNorm\." + _END, r"encoder.layers.\1.feed_forward_norm.\2"),
@@ -109,7 +117,7 @@ def _classifier(weights: Weights, config: Any) -> Weights:
             for name, tensor in weights.items()}  # fmt: skip
 
 
-# -- GPT-2 and Llama ----------------------------------------------------------------------------------------------------
+# -- GPT-2 and Llama --------------------------------------------------------------------------------
 
 
 def _gpt2(config: Any) -> dict[str, Any]:
@@ -205,14 +213,16 @@ _LLAMA_NAMES: tuple[tuple[str, str | None], ...] = (
     (r"lm_head\.weight", "head.lm_head.weight"),
 )
 
-# -- Marian and T5 ------------------------------------------------------------------------------------------------------
+# -- Marian and T5 ----------------------------------------------------------------------------------
 
 
 def _marian(config: Any) -> dict[str, Any]:
     if config.encoder_attention_heads != config.decoder_attention_heads:
         raise ValueError("a decoder with other heads than the encoder has no counterpart here.")
     if config.encoder_ffn_dim != config.decoder_ffn_dim or not config.share_encoder_decoder_embeddings:
-        raise ValueError("a decoder of another width, or with embeddings of its own, has no counterpart here.")
+        raise ValueError(
+            "a decoder of another width, or with embeddings of its own, has no counterpart here."
+        )
     return {
         "architecture": "encoder-decoder",
         "vocab_size": config.vocab_size,
@@ -299,7 +309,10 @@ _T5_NAMES: tuple[tuple[str, str | None], ...] = (
     ),
     (_BLOCK + r"0\.SelfAttention\.relative_attention_bias\.weight", r"\1.position_bias.table.weight"),
     (_BLOCK + r"0\.layer_norm\.weight", r"\1.layers.\2.self_attention_norm.weight"),
-    (r"decoder\.block\.(\d+)\.layer\.1\.layer_norm\.weight", r"decoder.layers.\1.cross_attention_norm.weight"),
+    (
+        r"decoder\.block\.(\d+)\.layer\.1\.layer_norm\.weight",
+        r"decoder.layers.\1.cross_attention_norm.weight",
+    ),
     (_BLOCK + r"[12]\.layer_norm\.weight", r"\1.layers.\2.feed_forward_norm.weight"),
     (_BLOCK + r"[12]\.DenseReluDense\.wi_0\.weight", r"\1.layers.\2.feed_forward.gate.weight"),
     (_BLOCK + r"[12]\.DenseReluDense\.(?:wi|wi_1)\.weight", r"\1.layers.\2.feed_forward.up.weight"),

@@ -13,7 +13,8 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from .config import GATED, TransformerConfig
+from .config import TransformerConfig
+from .config_checks import GATED_FEED_FORWARDS
 from .residual import ResidualLinear
 
 # GELU: Hendrycks and Gimpel 2016, section 2, exact and by its tanh. SiLU: the same paper, section 3; also called Swish.
@@ -55,11 +56,13 @@ class FeedForward(nn.Module):
         assert inner is not None  # a config fills it in
         self.activation = ACTIVATIONS[config.feed_forward]
         self.up = nn.Linear(width, inner, bias=bias)
-        self.gate = nn.Linear(width, inner, bias=bias) if config.feed_forward in GATED else None
+        self.gate = nn.Linear(width, inner, bias=bias) if config.feed_forward in GATED_FEED_FORWARDS else None
         self.down = ResidualLinear(inner, width, bias=bias)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """Map each token's vector: (..., H) to (..., H)."""
-        inner = self.activation(self.up(x)) if self.gate is None else self.activation(self.gate(x)) * self.up(x)
+        inner = (
+            self.activation(self.up(x)) if self.gate is None else self.activation(self.gate(x)) * self.up(x)
+        )
         mapped: torch.Tensor = self.down(inner)
         return mapped

@@ -1,7 +1,6 @@
-"""What stands on a body: a class for a text, a class for each token, a span, or the next or a hidden token.
+"""What stands on a body: a class for a text, a class for each token, or a span.
 
-Sequence, token and span heads: Devlin et al. 2019, section 4. Masked language modelling: the same, section 3.1. The next
-token: Radford et al. 2018, section 3.1, and with a source Vaswani et al. 2017, section 3.4.
+Sequence, token and span heads: Devlin et al. 2019, section 4. Masked language modelling: the same, section 3.1.
 """
 
 from __future__ import annotations
@@ -16,12 +15,11 @@ from transformers.modeling_outputs import (
     SequenceClassifierOutput,
     TokenClassifierOutput,
 )
-from transformers.utils.generic import can_return_tuple
 
 from .config import DecoderConfig, TransformerConfig
 from .experts import balance_losses
 from .feed_forward import ACTIVATIONS
-from .models import DecoderModel, EncoderModel, TransformerPreTrainedModel
+from .models import DecoderModel, EncoderModel, TransformerPreTrainedModel, returns_tuple
 from .norms import make_norm
 
 IGNORED = -100  # a label that no loss reads, as everywhere in Transformers
@@ -126,7 +124,7 @@ class EncoderForSequenceClassification(TransformerPreTrainedModel):
         self.classifier = ClassificationHead(config)
         self.post_init()
 
-    @can_return_tuple
+    @returns_tuple
     def forward(
         self, input_ids: torch.Tensor | None = None, labels: torch.Tensor | None = None, **kwargs: Any
     ) -> SequenceClassifierOutput:
@@ -184,7 +182,7 @@ class DecoderForSequenceClassification(TransformerPreTrainedModel):
         self.classifier = ClassificationHead(config)
         self.post_init()
 
-    @can_return_tuple
+    @returns_tuple
     def forward(
         self,
         input_ids: torch.Tensor | None = None,
@@ -218,7 +216,9 @@ class DecoderForSequenceClassification(TransformerPreTrainedModel):
             last = torch.full_like(rows, hidden.shape[1] - 1)
         else:
             places = torch.arange(hidden.shape[1], device=hidden.device)
-            last = (attention_mask.long() * places).argmax(dim=-1)  # the last 1, whatever the side of the padding
+            last = (attention_mask.long() * places).argmax(
+                dim=-1
+            )  # the last 1, whatever the side of the padding
         logits = self.classifier(hidden[rows, last])
         loss = with_balance(self.config, _class_loss(self.config, logits, labels), balance)
         return SequenceClassifierOutput(
@@ -254,7 +254,7 @@ class EncoderForTokenClassification(TransformerPreTrainedModel):
         self.classifier = nn.Linear(config.hidden_size, config.num_labels or 2)
         self.post_init()
 
-    @can_return_tuple
+    @returns_tuple
     def forward(
         self, input_ids: torch.Tensor | None = None, labels: torch.Tensor | None = None, **kwargs: Any
     ) -> TokenClassifierOutput:
@@ -313,7 +313,7 @@ class EncoderForQuestionAnswering(TransformerPreTrainedModel):
         self.spans = nn.Linear(config.hidden_size, 2)
         self.post_init()
 
-    @can_return_tuple
+    @returns_tuple
     def forward(
         self,
         input_ids: torch.Tensor | None = None,

@@ -6,24 +6,23 @@ section 3.4; Press and Wolf 2017, "Using the Output Embedding to Improve Languag
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, cast
 
 import torch
 from torch import nn
 from transformers import GenerationMixin
 from transformers.modeling_outputs import CausalLMOutputWithPast, MaskedLMOutput, Seq2SeqLMOutput
-from transformers.utils.generic import can_return_tuple
 
 from .config import DecoderConfig, EncoderDecoderConfig, TransformerConfig
+from .encoder_decoder import EncoderDecoderModel, EncoderHalf
 from .experts import balance_losses
 from .heads import IGNORED, MaskedLMHead, token_loss, with_balance
 from .models import (
     CACHE,
     DecoderModel,
-    EncoderDecoderModel,
-    EncoderHalf,
     EncoderModel,
     TransformerPreTrainedModel,
+    returns_tuple,
 )
 
 TABLE = "model.embeddings.tokens.weight"
@@ -50,7 +49,7 @@ class EncoderForMaskedLM(TransformerPreTrainedModel):
     torch.Size([1, 3, 20])
     """
 
-    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.decoder.weight": TABLE}
+    _tied_weights_keys = {"lm_head.decoder.weight": TABLE}  # noqa: RUF012 - an instance variable in Transformers
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__(config)
@@ -65,7 +64,8 @@ class EncoderForMaskedLM(TransformerPreTrainedModel):
         -------
         nn.Module
         """
-        return self.lm_head.decoder
+        layer: nn.Module = self.lm_head.decoder
+        return layer
 
     def set_output_embeddings(self, new_embeddings: nn.Module) -> None:
         """Replace the output layer.
@@ -75,9 +75,9 @@ class EncoderForMaskedLM(TransformerPreTrainedModel):
         new_embeddings : nn.Module
             The new one.
         """
-        self.lm_head.decoder = new_embeddings
+        self.lm_head.decoder = cast(nn.Linear, new_embeddings)
 
-    @can_return_tuple
+    @returns_tuple
     def forward(
         self, input_ids: torch.Tensor | None = None, labels: torch.Tensor | None = None, **kwargs: Any
     ) -> MaskedLMOutput:
@@ -131,7 +131,7 @@ class DecoderForCausalLM(TransformerPreTrainedModel, GenerationMixin):
     """
 
     config_class = DecoderConfig
-    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.weight": TABLE}
+    _tied_weights_keys = {"lm_head.weight": TABLE}  # noqa: RUF012 - an instance variable in Transformers
 
     def __init__(self, config: DecoderConfig) -> None:
         super().__init__(config)
@@ -139,7 +139,7 @@ class DecoderForCausalLM(TransformerPreTrainedModel, GenerationMixin):
         self.lm_head = nn.Linear(config.hidden_size, config.vocab_size, bias=config.logits_bias)
         self.post_init()
 
-    @can_return_tuple
+    @returns_tuple
     def forward(
         self,
         input_ids: torch.Tensor | None = None,
@@ -226,7 +226,7 @@ class EncoderDecoderForSeq2SeqLM(TransformerPreTrainedModel, GenerationMixin):
     """
 
     config_class = EncoderDecoderConfig
-    _tied_weights_keys: ClassVar[dict[str, str]] = {"lm_head.weight": TABLE}
+    _tied_weights_keys = {"lm_head.weight": TABLE}  # noqa: RUF012 - an instance variable in Transformers
 
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__(config)
@@ -246,7 +246,8 @@ class EncoderDecoderForSeq2SeqLM(TransformerPreTrainedModel, GenerationMixin):
         -------
         EncoderHalf
         """
-        return self.model.get_encoder()
+        half: EncoderHalf = self.model.get_encoder()
+        return half
 
     def prepare_decoder_input_ids_from_labels(self, labels: torch.Tensor) -> torch.Tensor:
         """Shift the target by one: the decoder reads the start token and all but the last.
@@ -259,12 +260,21 @@ class EncoderDecoderForSeq2SeqLM(TransformerPreTrainedModel, GenerationMixin):
         Returns
         -------
         int tensor of shape (B, T_d)
+
+        Raises
+        ------
+        ValueError
+            When the configuration names no padding or no start token.
         """
         start, pad = self.config.decoder_start_token_id, self.config.pad_token_id
+        if start is None or pad is None:
+            raise ValueError(
+                "pad_token_id and decoder_start_token_id must be set for a target to be shifted."
+            )
         shifted = torch.cat([torch.full_like(labels[:, :1], start), labels[:, :-1]], dim=1)
         return shifted.masked_fill(shifted == IGNORED, pad)
 
-    @can_return_tuple
+    @returns_tuple
     def forward(
         self,
         input_ids: torch.Tensor | None = None,

@@ -1,8 +1,8 @@
 """A layer: attention to its own stack, attention to the encoder's in a decoder that has one, then feed-forward.
 
-Formula: around each sublayer x + Dropout(Sublayer(Norm(x))) with norms before, Norm(x + Dropout(Sublayer(x))) with norms
-after: Vaswani et al. 2017, sections 3.1 and 5.4 (after); Xiong et al. 2020, "On Layer Normalization in the Transformer
-Architecture", section 3 and figure 1 (before: it trains without warm-up).
+Formula: around each sublayer Norm(x + Dropout(Sublayer(x))), Vaswani et al. 2017, sections 3.1 and 5.4; or with the
+norm before, x + Dropout(Sublayer(Norm(x))), Xiong et al. 2020, "On Layer Normalization in the Transformer
+Architecture", section 3 and figure 1, which trains without warm-up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Normalisation: a token's vector is brought to one size, so that layers can be stacked.
 
 LayerNorm: y = (x - mean) / sqrt(var + eps) * gain + bias, Ba, Kiros and Hinton 2016, "Layer Normalization", section 3.
-RMSNorm: y = x / sqrt(mean(x^2) + eps) * gain, Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", section 3.
+RMSNorm: y = x / sqrt(mean(x^2) + eps) * gain, Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", section
+3.
 Mean and variance are those of the H numbers of one token.
 """
 
@@ -47,5 +48,5 @@ class RMSNorm(nn.Module):
 
 def make_norm(config: TransformerConfig) -> nn.Module:
     """Return the norm that a configuration names; for "layer" torch's own, which is the formula above."""
-    kind = {"layer": nn.LayerNorm, "rms": RMSNorm}[config.norm]
+    kind: type[nn.LayerNorm] | type[RMSNorm] = nn.LayerNorm if config.norm == "layer" else RMSNorm
     return kind(config.hidden_size, eps=config.norm_eps)

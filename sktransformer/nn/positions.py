@@ -58,7 +58,7 @@ def sinusoidal(
 
 
 def _angles(positions: torch.Tensor, width: int, base: float) -> torch.Tensor:
-    """p / base^(2 i / width) for i < width / 2."""
+    """Return p / base^(2 i / width) for i < width / 2."""
     steps = torch.arange(0, width, 2, device=positions.device, dtype=torch.float32)
     return positions[..., None].float() * base ** (-steps / width)
 
@@ -77,7 +77,9 @@ class Rotation:
         return Rotation(self.cosines[:, :, starts], self.sines[:, :, starts])
 
 
-def rotary(positions: torch.Tensor, head_dim: int, base: float = BASE, dtype: torch.dtype = torch.float32) -> Rotation:
+def rotary(
+    positions: torch.Tensor, head_dim: int, base: float = BASE, dtype: torch.dtype = torch.float32
+) -> Rotation:
     """Return the angles p / base^(2 i / d) by which the i-th pair of a head's dimensions is turned.
 
     Parameters
@@ -130,7 +132,10 @@ def rotate(x: torch.Tensor, rotation: Rotation) -> torch.Tensor:
     Su et al. 2021, section 3.4.2, equation 34.
     """
     a, b = x.chunk(2, dim=-1)
-    cosines, sines = rotation.cosines.to(x.dtype), rotation.sines.to(x.dtype)  # autocast narrows projections only
+    cosines, sines = (
+        rotation.cosines.to(x.dtype),
+        rotation.sines.to(x.dtype),
+    )  # autocast narrows projections only
     return torch.cat([a * cosines - b * sines, b * cosines + a * sines], dim=-1)
 
 

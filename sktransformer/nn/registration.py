@@ -16,6 +16,7 @@ from transformers import (
 )
 
 from .config import DecoderConfig, EncoderDecoderConfig, TransformerConfig
+from .encoder_decoder import EncoderDecoderModel
 from .heads import (
     DecoderForSequenceClassification,
     EncoderForQuestionAnswering,
@@ -23,7 +24,7 @@ from .heads import (
     EncoderForTokenClassification,
 )
 from .language_models import DecoderForCausalLM, EncoderDecoderForSeq2SeqLM, EncoderForMaskedLM
-from .models import DecoderModel, EncoderDecoderModel, EncoderModel
+from .models import DecoderModel, EncoderModel
 
 MODELS: dict[Any, tuple[type[Any], ...]] = {
     AutoModel: (EncoderModel, DecoderModel, EncoderDecoderModel),

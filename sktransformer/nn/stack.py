@@ -60,7 +60,8 @@ class Stack(nn.Module):
         self, config: TransformerConfig, num_layers: int, *, causal: bool, cross: bool = False
     ) -> None:
         super().__init__()
-        assert config.num_attention_heads is not None and config.head_dim is not None
+        assert config.num_attention_heads is not None  # a config fills them in
+        assert config.head_dim is not None
         self.config = config
         self.causal = causal
         self.n_heads, self.head_dim = config.num_attention_heads, config.head_dim
@@ -170,7 +171,7 @@ class Stack(nn.Module):
             device=hidden.device,
         )
         if self.position_bias is not None:
-            bias = self.position_bias(n_queries, n_keys)
+            bias: torch.Tensor = self.position_bias(n_queries, n_keys)
         elif self.config.positions == "alibi":
             bias = alibi(n_queries, n_keys, self.n_heads, hidden.device)
         else:

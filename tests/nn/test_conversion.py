@@ -107,7 +107,12 @@ def test_logits_of_a_token_head():
 def test_generated_tokens_of_decoders(name):
     theirs, ours = both(AutoModelForCausalLM, name)
     ids, _ = tokens(theirs.config, n_rows=1)
-    settings = {"max_new_tokens": 12, "do_sample": False, "pad_token_id": 0, "attention_mask": torch.ones_like(ids)}
+    settings = {
+        "max_new_tokens": 12,
+        "do_sample": False,
+        "pad_token_id": 0,
+        "attention_mask": torch.ones_like(ids),
+    }
     assert torch.equal(theirs.generate(ids, **settings), ours.generate(ids, **settings))
 
 

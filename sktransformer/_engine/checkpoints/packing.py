@@ -26,8 +26,8 @@ ATTENTION = "sktransformer_packed"
 # Encoders with full bidirectional attention through the attention interface, whose `encoder` passes keyword arguments
 # on. ModernBERT is not among them (its sliding windows would span documents), nor FlauBERT (attention of its own).
 PACKABLE = frozenset({"bert", "roberta", "camembert", "xlm-roberta", "electra"})
-# Positions of our own encoder that know a document's beginning from the position ids alone. ALiBi and relative ones add to
-# the scores, by the distance in the row.
+# Positions of our own encoder that know a document's beginning from the position ids alone. ALiBi and relative ones
+# add to the scores, by the distance in the row.
 PACKABLE_POSITIONS = frozenset({"sinusoidal", "sinusoidal_halves", "learned", "rotary", "none"})
 
 
@@ -130,6 +130,6 @@ def _enable_packing_of_ours(model: PreTrainedModel, config: TransformerConfig, g
         return False
     model.set_attn_implementation(ATTENTION)
     if gather:
-        layers: Any = model.base_model.encoder.layers
-        layers[-1].first_tokens_only = True
+        body: Any = model.base_model
+        body.encoder.layers[-1].first_tokens_only = True
     return True

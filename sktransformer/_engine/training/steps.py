@@ -55,7 +55,8 @@ class SummedLosses:
                 losses = work.objective(work.model, batch, targets)
             loss = (losses * weights).sum() / len(rows)
             if balance:  # of the mixtures of experts, by the share of the batch that this micro-batch is
-                share = work.model.config.router_aux_loss_coef * weights.sum() / len(rows)
+                config: Any = work.model.config
+                share = config.router_aux_loss_coef * weights.sum() / len(rows)
                 loss = loss + share * torch.stack(balance).mean()
             loss.backward()
             total += loss.detach()
