@@ -8,6 +8,7 @@ Transformers tells apart.
 from __future__ import annotations
 
 import copy
+from inspect import Parameter, Signature
 from typing import Any, ClassVar
 
 from transformers import PreTrainedConfig
@@ -135,6 +136,7 @@ default="sinusoidal"
     'DecoderConfig'
     """
 
+    __signature__: ClassVar[Signature]
     model_type: ClassVar[str] = "sktransformer-encoder"
     keys_to_ignore_at_inference: ClassVar[list[str]] = ["cache", "past_key_values"]
     # Transformers' own names for what is called otherwise here; both can be read and passed.
@@ -242,18 +244,58 @@ default="sinusoidal"
         return TransformerConfig(**{**PRESETS[name], **changes})
 
 
+# What help() and completion show: the fields of this room, rather than all those of every Transformers configuration.
+_OTHERS = Signature([Parameter("kwargs", Parameter.VAR_KEYWORD)])
+TransformerConfig.__signature__ = Signature(
+    [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=getattr(TransformerConfig, name))
+        for name in TransformerConfig.__annotations__
+        if not str(TransformerConfig.__annotations__[name]).startswith("ClassVar")
+    ]
+    + list(_OTHERS.parameters.values())
+)
+
+
 class DecoderConfig(TransformerConfig):
-    """A decoder-only model: `TransformerConfig` with ``architecture="decoder"``."""
+    """A decoder-only model: `TransformerConfig` with ``architecture="decoder"``.
+
+    Parameters
+    ----------
+    **kwargs : object
+        The fields of `TransformerConfig`.
+
+    Examples
+    --------
+    >>> from sktransformer.nn import DecoderConfig
+    >>> DecoderConfig(hidden_size=128).architecture
+    'decoder'
+    """
 
     model_type: ClassVar[str] = "sktransformer-decoder"
+
+    __signature__: ClassVar[Signature] = _OTHERS
 
     architecture: str = "decoder"
 
 
 class EncoderDecoderConfig(TransformerConfig):
-    """An encoder and a decoder: `TransformerConfig` with ``architecture="encoder-decoder"``."""
+    """An encoder and a decoder: `TransformerConfig` with ``architecture="encoder-decoder"``.
+
+    Parameters
+    ----------
+    **kwargs : object
+        The fields of `TransformerConfig`.
+
+    Examples
+    --------
+    >>> from sktransformer.nn import EncoderDecoderConfig
+    >>> EncoderDecoderConfig(num_layers=3).num_decoder_layers
+    3
+    """
 
     model_type: ClassVar[str] = "sktransformer-encoder-decoder"
+
+    __signature__: ClassVar[Signature] = _OTHERS
 
     architecture: str = "encoder-decoder"
     is_encoder_decoder: bool = True
@@ -269,6 +311,7 @@ class EncoderDecoderConfig(TransformerConfig):
         Returns
         -------
         TransformerConfig
+            This one, or a copy.
         """
         if not decoder or self.num_decoder_layers is None or self.num_decoder_layers == self.num_layers:
             return self

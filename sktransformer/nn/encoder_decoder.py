@@ -67,6 +67,7 @@ class EncoderDecoderModel(TransformerPreTrainedModel):
         Returns
         -------
         EncoderHalf
+            To be called as `encode`.
         """
         return EncoderHalf(self)
 
@@ -97,7 +98,7 @@ class EncoderDecoderModel(TransformerPreTrainedModel):
             With ``last_hidden_state`` (B, T, H).
         """
         tokens = one_of(input_ids, inputs_embeds)
-        position_ids = self.count_positions(tokens, attention_mask, 0, count=False)
+        position_ids = self._count_positions(tokens, attention_mask, 0, count=False)
         made: StackOutput = self.encoder(
             self.embeddings(input_ids, position_ids, None, inputs_embeds),
             position_ids,
@@ -172,7 +173,7 @@ class EncoderDecoderModel(TransformerPreTrainedModel):
             cache = EncoderDecoderCache(DynamicCache(), DynamicCache())
         n_before = 0 if cache is None else int(cache.get_seq_length())
         if decoder_position_ids is None:
-            decoder_position_ids = self.count_positions(tokens, decoder_attention_mask, n_before, count=True)
+            decoder_position_ids = self._count_positions(tokens, decoder_attention_mask, n_before, count=True)
         made: StackOutput = self.decoder(
             self.embeddings(decoder_input_ids, decoder_position_ids, None, decoder_inputs_embeds),
             decoder_position_ids,

@@ -63,6 +63,7 @@ class EncoderForMaskedLM(TransformerPreTrainedModel):
         Returns
         -------
         nn.Module
+            From (B, T, H) to (B, T, V).
         """
         layer: nn.Module = self.lm_head.decoder
         return layer
@@ -245,6 +246,7 @@ class EncoderDecoderForSeq2SeqLM(TransformerPreTrainedModel, GenerationMixin):
         Returns
         -------
         EncoderHalf
+            To be called as `EncoderDecoderModel.encode`.
         """
         half: EncoderHalf = self.model.get_encoder()
         return half
@@ -260,6 +262,7 @@ class EncoderDecoderForSeq2SeqLM(TransformerPreTrainedModel, GenerationMixin):
         Returns
         -------
         int tensor of shape (B, T_d)
+            What the decoder reads.
 
         Raises
         ------

@@ -76,7 +76,7 @@ class TransformerPreTrainedModel(PreTrainedModel):
         if getattr(weighted, "bias", None) is not None:
             initialization.zeros_(weighted.bias)
 
-    def count_positions(
+    def _count_positions(
         self, tokens: torch.Tensor, attention_mask: torch.Tensor | None, n_before: int, *, count: bool
     ) -> torch.Tensor:
         """Count from 0; where padding may stand in front (`count`), tokens only."""
@@ -133,6 +133,7 @@ class EncoderModel(TransformerPreTrainedModel):
         Returns
         -------
         nn.Module
+            (V, H).
         """
         return self.embeddings.tokens
 
@@ -184,7 +185,7 @@ class EncoderModel(TransformerPreTrainedModel):
         """
         tokens = one_of(input_ids, inputs_embeds)
         if position_ids is None:
-            position_ids = self.count_positions(tokens, attention_mask, 0, count=False)
+            position_ids = self._count_positions(tokens, attention_mask, 0, count=False)
         made = self.encoder(
             self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds),
             position_ids,
@@ -281,7 +282,7 @@ class DecoderModel(TransformerPreTrainedModel):
             cache = DynamicCache(config=self.config)
         n_before = 0 if cache is None else int(cache.get_seq_length())
         if position_ids is None:
-            position_ids = self.count_positions(tokens, attention_mask, n_before, count=True)
+            position_ids = self._count_positions(tokens, attention_mask, n_before, count=True)
         made = self.decoder(
             self.embeddings(input_ids, position_ids, token_type_ids, inputs_embeds),
             position_ids,

@@ -48,8 +48,9 @@ def sinusoidal(
 
     Examples
     --------
-    >>> sinusoidal(torch.tensor([0, 1]), 4).round(decimals=2).tolist()
-    [[0.0, 1.0, 0.0, 1.0], [0.84..., 0.54..., 0.01..., 1.0]]
+    >>> sinusoidal(torch.tensor([0, 1]), 4)
+    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+            [0.8415, 0.5403, 0.0100, 0.9999]])
     """
     angles = _angles(positions, width, BASE)  # (..., H / 2)
     parts = (angles.sin(), angles.cos())

@@ -137,7 +137,7 @@ def test_states_and_weights_on_request(build, ids):
 def test_a_text_longer_than_the_learned_positions_is_refused(build):
     model = build(EncoderModel, positions="learned")
     with pytest.raises(
-        ValueError, match="has 33 tokens, and there are 32 learned positions .max_position_embeddings"
+        ValueError, match=r"has 33 tokens, and there are 32 learned positions \(max_position_embeddings"
     ):
         model(torch.ones(1, 33, dtype=torch.long))
     assert build(EncoderModel, positions="rotary")(torch.ones(1, 33, dtype=torch.long))[0].shape == (
