@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ._courtesies import label_courtesies
 from ._disclaimers import label_banners, label_disclaimers, label_trailing_notices, start_of_last_notice
+from ._greetings import label_greeting
 from ._page import BODY, DISCLAIMER, FOOTER, QUOTE, SIGNATURE, Page, is_rule, make_page
 from ._quotes import find_cuts, is_followed_by_quote
 from ._signatures import label_contact_block, label_footers, label_signatures
@@ -29,7 +30,12 @@ def label_mail(lines: Sequence[str], presets: Sequence[str] | None = None, cuts:
     Page
         The lines that are not blank, with their labels.
     """
-    cuts = tuple(cuts)
+    page = _labelled(lines, presets, tuple(cuts))
+    label_greeting(page)
+    return page
+
+
+def _labelled(lines: Sequence[str], presets: Sequence[str] | None, cuts: tuple[int, ...]) -> Page:
     page = make_page(lines, presets, cuts)
     _label(page)
     if page.has_content(0, len(page)):

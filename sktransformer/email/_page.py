@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 QUOTE, HEADER, SIGNATURE, DISCLAIMER, FOOTER = "quote", "header", "signature", "disclaimer", "footer"
+GREETING = "greeting"
 BODY = ""
 
 # Patterns see at most this many characters of a line: whatever says what a line is stands at its start, and

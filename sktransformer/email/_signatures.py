@@ -99,8 +99,9 @@ def _is_footer(page: Page, line: int, stop: int) -> bool:
     return bool(_FOOTER.match(low) or (_stands_alone(page, line, stop) and _LOOSE_FOOTER.match(low)))
 
 
-def is_greeting(low: str) -> bool:
-    return bool(_GREETING.match(low)) and len(low.split(None, _LONGEST_GREETING)) <= _LONGEST_GREETING
+def is_greeting(low: str, longest: int = _LONGEST_GREETING) -> bool:
+    """Whether a line begins with a greeting and has at most `longest` words."""
+    return bool(_GREETING.match(low)) and len(low.split(None, longest)) <= longest
 
 
 def label_signatures(page: Page, start: int, stop: int) -> None:

@@ -170,6 +170,7 @@ def judged():
         "plain": [true, true],
         "raw": [np.where(place // 4 % 2, wrong, true)] * 2,
         "cleaned": [np.where(place // 4 % 10 == 0, wrong, true)] * 2,
+        "cleaned, greetings kept": [np.where(place // 4 % 5 == 0, wrong, true)] * 2,
     }
     cost = {"fit_cpu_seconds": 3.0, "milliseconds_per_document": 0.5}
     return cleaning_gain.judge(Found(true, answers, dict.fromkeys(answers, cost)), resamples=200)
@@ -177,8 +178,11 @@ def judged():
 
 def test_the_interval_holds_the_share():
     found = judged()
-    assert found["macro_f1"] == pytest.approx({"plain": 1.0, "raw": 0.52, "cleaned": 0.88})
+    assert found["macro_f1"] == pytest.approx(
+        {"plain": 1.0, "raw": 0.52, "cleaned": 0.88, "cleaned, greetings kept": 0.8}
+    )
     assert found["share_won_back"] == pytest.approx(0.36 / 0.48)
+    assert found["greetings_kept"]["share_won_back"] == pytest.approx(0.28 / 0.48)
     low, high = found["share_interval"]
     assert 0.5 < low < 0.75 < high < 0.95
     assert found["lost_interval"][0] < found["lost"] < found["lost_interval"][1]
@@ -187,14 +191,16 @@ def test_the_interval_holds_the_share():
 
 def test_the_report_shows_scores_and_interval():
     found = judged() | {"share_interval": [0.6, 0.9]}
+    found["greetings_kept"]["share_interval"] = [0.5, 0.75]
     mails = {
         "mails": 4, "mean_characters": 600.0, "mean_characters_of_body": 80.0, "body_whole": 1.0,
-        "nothing_but_greeting_and_body": 0.64, "milliseconds_per_mail": 0.25,
+        "nothing_but_body": 0.64, "milliseconds_per_mail": 0.25,
     }  # fmt: skip
     settings = {"messages": 100, "classes": {"a": 25, "b": 75}, "most_tuned": 500, "train": 858}
     lines = report_sections.cleaning_gain(
         {"results": {"mails": mails, "models": {"x": found}}, "settings": settings}
     )
-    assert "| x | 100 | 1.000 | 0.520 | 0.880 | 0.750 (0.600 to 0.900) | 3 / 3 | 0.5 / 0.5 |" in lines
+    won = "0.750 (0.600 to 0.900) | 0.583 (0.500 to 0.750)"
+    assert f"| x | 100 | 1.000 | 0.520 | 0.880 | 0.800 | {won} | 3 / 3 | 0.5 / 0.5 |" in lines
     assert "25 a, 75 b" in lines[0]
     assert "64.0% nothing but" in lines[0]
