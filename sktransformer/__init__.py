@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .tasks.answering import TransformerQuestionAnswerer
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
+    from .tasks.prompting import PromptClassifier
     from .tasks.regression import TransformerRegressor
     from .tasks.retrieval import SemanticSearch
     from .tasks.tagging import TransformerTokenClassifier
@@ -42,6 +43,7 @@ _ROOMS = {
     "EmailCleaner": "email",
     "LanguageRouter": "email",
     "OptunaSearch": "model_selection",
+    "PromptClassifier": "tasks.prompting",
     "RejectOption": "ensemble",
     "RiskCoverageDisplay": "ensemble",
     "SeedEnsemble": "ensemble",
@@ -78,6 +80,7 @@ __all__ = [
     "EmailCleaner",
     "LanguageRouter",
     "OptunaSearch",
+    "PromptClassifier",
     "RejectOption",
     "RiskCoverageDisplay",
     "SeedEnsemble",

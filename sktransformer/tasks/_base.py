@@ -197,6 +197,11 @@ class TransformerEstimator(BaseEstimator):
     def _fitted_checkpoint(self) -> Checkpoint:
         return Checkpoint(self.model_, self.tokenizer_, self.packable_)
 
+    @property
+    def _stored_head(self) -> Head:
+        """The head of the fitted model, where it is not the same for all."""
+        return self._head
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
 
@@ -206,7 +211,7 @@ class TransformerEstimator(BaseEstimator):
         """Return parameters and learned state, the model as a bundle of arrays, bytes and strings."""
         state: dict[str, Any] = dict(super().__getstate__())
         if "model_" in state:
-            state["bundle_"] = to_bundle(self._fitted_checkpoint(), self._head)
+            state["bundle_"] = to_bundle(self._fitted_checkpoint(), self._stored_head)
             for rebuilt in ("model_", "tokenizer_", "text_encoder_", "packable_"):
                 del state[rebuilt]
         if isinstance(state.get("history_"), pd.DataFrame):

@@ -95,10 +95,22 @@ def _taggers(cls: type[BaseEstimator]) -> list[Any]:
     ]
 
 
+def _prompters(cls: type[BaseEstimator]) -> list[Any]:
+    # a decoder with a prefix to share, an encoder-decoder, and short prompts: tiny models read 64 tokens
+    settings: dict[str, Any] = {
+        "instruction": "le ,",
+        "template": "{text} !",
+        "n_shots": 0,
+        "random_state": 0,
+    }
+    return [cls(str(tiny_checkpoint(name)), **settings) for name in ("llama", "t5")]
+
+
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "EmailCleaner": _cleaners,
     "LanguageRouter": _routers,
     "OptunaSearch": _searches,
+    "PromptClassifier": _prompters,
     "RejectOption": _rejections,
     "SeedEnsemble": _seeds,
     "SemanticSearch": _retrievers,

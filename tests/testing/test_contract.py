@@ -14,6 +14,9 @@ SEARCHES = "a classifier or a regressor by its tags, like scikit-learn's searche
 TRANSFORM = (
     "what it transforms to, a column a member and class, is not the finest it gives: that is a column a class"
 )
+WORDS = (
+    "a label's words are what is scored, and labels of another kind, or encoded as numbers, have other words"
+)
 MEMBERS = {
     "empty_input": "its members here begin with TF-IDF, which takes no empty input",
     "equal_sample_weights_change_nothing": "its members here are penalised regressions, whose penalty stays as it is",
@@ -31,6 +34,15 @@ EXCUSED: dict[str, dict[str, str]] = {
         "halving_search": FEW_FOR_FOLDS,
         "other_rows_raise": "trials that fail are counted, in one ValueError when all do, as in scikit-learn",
         "stored_estimators_work_on": "its study is a connection to a storage, and is not pickled",
+    },
+    "PromptClassifier": {
+        "a_document_that_just_fits_is_whole": "max_length counts the prompt around a document and its label too",
+        "cross_validation": WORDS,
+        "grid_search": "8 tokens, one of its points, leave no room for a document beside prompt and label",
+        "labels_of_any_type": WORDS,
+        "soft_voting": WORDS,
+        "stacking": WORDS,
+        "two_classes": WORDS,
     },
     "RejectOption": {
         **MEMBERS,

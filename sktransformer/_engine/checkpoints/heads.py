@@ -8,6 +8,7 @@ from typing import Any, Literal
 from transformers import (
     AutoModel,
     AutoModelForCausalLM,
+    AutoModelForMaskedLM,
     AutoModelForQuestionAnswering,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
@@ -35,3 +36,21 @@ HEADS: dict[Head, HeadKind] = {
     "spans": HeadKind(AutoModelForQuestionAnswering, "question answering"),
     "tokens": HeadKind(AutoModelForTokenClassification, "token classification"),
 }
+
+
+def writes(config: Any) -> Literal["causal", "seq2seq"] | None:
+    """Say how a model of this config writes texts: it goes on from one, or reads one and writes another; or not at all.
+
+    Transformers has heads that go on from a text for BERT and its like too, which read in both directions unless their
+    config says ``is_decoder``.
+    """
+    causal: Any = HEADS["causal"].auto_class._model_mapping
+    seq2seq: Any = HEADS["seq2seq"].auto_class._model_mapping
+    if getattr(config, "is_encoder_decoder", False):
+        return "seq2seq" if type(config) in seq2seq else None
+    fills_gaps: Any = AutoModelForMaskedLM._model_mapping
+    if type(config) not in causal or (
+        type(config) in fills_gaps and not getattr(config, "is_decoder", False)
+    ):
+        return None
+    return "causal"

@@ -13,7 +13,7 @@ from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrained
 
 from ..errors import CheckpointCorruptError, WrongTaskError, optional_import
 from .flaubert import repair_flaubert
-from .heads import HEADS, Head
+from .heads import HEADS, Head, writes
 from .packing import enable_packing
 from .quiet import quiet_transformers
 from .sources import Source
@@ -52,7 +52,7 @@ def load_checkpoint(
     ----------
     source : Source
         What `resolve` returned.
-    head : {"classification", "encoder", "spans", "tokens"}
+    head : {"causal", "classification", "encoder", "seq2seq", "spans", "tokens"}
         The head; "encoder" is the model without one.
     texts : sequence of str
         What a tokenizer learns from when `source` is a config.
@@ -75,7 +75,7 @@ def load_checkpoint(
     if source.config is not None:
         tokenizer, config = tokenizer_for_config(source.config, texts, max_length)
     else:
-        tokenizer, config = None, _read_config(source)
+        tokenizer, config = None, config_of(source)
     set_dropout(config, dropout, attention_dropout)
     for field, value in (config_changes or {}).items():
         setattr(config, field, value)
@@ -104,7 +104,14 @@ def read_config(folder: Path) -> PreTrainedConfig:
     return config
 
 
-def _read_config(source: Source) -> PreTrainedConfig:
+def config_of(source: Source) -> PreTrainedConfig:
+    """Return the config of a source that is a folder by now.
+
+    Raises
+    ------
+    CheckpointCorruptError
+        When Transformers can't read it.
+    """
     assert source.folder is not None
     try:
         return read_config(source.folder)
@@ -120,6 +127,9 @@ def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
             f"{source.name} is a {config.model_type!r} model, an encoder and a decoder made to write texts; "
             f"pass an encoder such as BERT, CamemBERT or multilingual-e5-small."
         )
+    if head in ("causal", "seq2seq"):
+        _require_writer(config, head, source)
+        return
     architectures: Any = HEADS[head].auto_class._model_mapping
     if type(config) in architectures:
         return
@@ -127,6 +137,25 @@ def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
         f"{source.name} is a {config.model_type!r} model, which has no {HEADS[head].name} head in Transformers; "
         f"pass an encoder such as BERT, RoBERTa, CamemBERT or FlauBERT."
     )
+
+
+def _require_writer(config: PreTrainedConfig, head: Head, source: Source) -> None:
+    """Raise unless the model writes texts in the way of `head`, and say which estimator it is for."""
+    found = writes(config)
+    if found == head:
+        return
+    wanted = {
+        "causal": "a decoder that goes on from a text, such as GPT-2, Llama or bundled:SmolLM2-135M-Instruct",
+        "seq2seq": "an encoder and decoder that turns a text into another, such as Marian, T5 or BART",
+    }[head]
+    kind = {
+        None: "an encoder, which reads texts and writes none; it is for TransformerClassifier, "
+        "TransformerTokenClassifier, TransformerQuestionAnswerer or TransformerEmbedder",
+        "causal": "a decoder that goes on from a text; it is for CausalLMGenerator or PromptClassifier",
+        "seq2seq": "an encoder and a decoder, made to turn a text into another; it is for Seq2SeqGenerator or "
+        "PromptClassifier",
+    }[found]
+    raise WrongTaskError(f"{source.name} is a {config.model_type!r} model, {kind}. Pass {wanted}.")
 
 
 def read_tokenizer(folder: str | Path) -> Any:

@@ -80,7 +80,7 @@ def constructor_only_assigns(subject: Subject) -> None:
 @check(2, holds_weights)
 def models_of_a_grid_differ(subject: Subject) -> None:
     """`set_params(model=...)` then `fit` loads that model, so a grid over two models trains two."""
-    models = [str(tiny_checkpoint("roberta")), str(tiny_checkpoint("electra"))]
+    models = [str(tiny_checkpoint(name)) for name in subject.sample.models]
     grid = GridSearchCV(
         subject.new(),
         {"model": models},

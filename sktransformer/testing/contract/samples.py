@@ -127,6 +127,8 @@ class Sample:
         Two targets that any document of `X` may have; by default the first two of `y`.
     words : bool, default=False
         Whether a document is a list of words with a tag each, so that the checks of those apply.
+    models : tuple of str, default=("roberta", "electra")
+        Two tiny checkpoints that the estimator's `model` may be.
 
     Examples
     --------
@@ -146,6 +148,7 @@ class Sample:
     pairs: list[tuple[str, str]] = field(default_factory=list)
     spare: tuple[Any, Any] | None = None
     words: bool = False
+    models: tuple[str, str] = ("roberta", "electra")
 
 
 def is_classifier_by_looks(estimator: Any) -> bool:
@@ -168,6 +171,12 @@ def classification_sample() -> Sample:
     X = [text for row in zip(INVOICE, DELIVERY, BREAKDOWN, strict=True) for text in row]
     y = ["facture", "livraison", "panne"] * len(INVOICE)
     return Sample(X, y, list(NEW), pairs=_pairs(X))
+
+
+def prompting_sample() -> Sample:
+    """The same documents and classes, for a model that writes; its prompt has a place for one text."""
+    labelled = classification_sample()
+    return Sample(labelled.X, labelled.y, labelled.X_new, models=("gpt2", "llama"))
 
 
 def regression_sample() -> Sample:
@@ -280,6 +289,7 @@ KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (lambda estimator: type(estimator).__name__ == "EmailCleaner", cleaning_sample),
     (answers_by_looks, answering_sample),
     (lambda estimator: hasattr(estimator, "predict_spans") and hasattr(estimator, "scheme"), tagging_sample),
+    (lambda estimator: hasattr(estimator, "n_shots"), prompting_sample),
     (is_classifier_by_looks, classification_sample),
     (lambda estimator: getattr(estimator, "fine_tune", None) == "labels", contrastive_sample),
     (is_regressor_by_looks, regression_sample),

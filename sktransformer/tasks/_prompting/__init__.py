@@ -1,0 +1,1 @@
+"""Prompts for `PromptClassifier`: how they are put together, tokenized and scored."""
