@@ -26,7 +26,7 @@ def all_estimators() -> list[tuple[str, type[BaseEstimator]]]:
     --------
     >>> from sktransformer.testing import all_estimators
     >>> [name for name, _ in all_estimators() if name.endswith("Classifier")]
-    ['TransformerClassifier', 'TransformerTokenClassifier']
+    ['PromptClassifier', 'TransformerClassifier', 'TransformerTokenClassifier']
     """
     found: dict[str, type[BaseEstimator]] = {}
     for module in _public_modules():

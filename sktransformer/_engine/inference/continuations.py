@@ -200,7 +200,7 @@ class _Continuing:
         )
         columns = places if keeps else lengths - 1
         logits = output.logits[torch.arange(n, device=ids.device), columns].float()  # (B, V)
-        scores = logits.log_softmax(dim=-1)[:, self.continuations.firsts(ids.device)]  # (B, C)
+        scores: torch.Tensor = logits.log_softmax(dim=-1)[:, self.continuations.firsts(ids.device)]  # (B, C)
         if self.continuations.long:
             self._add_tails(model, scores, getattr(output, cache_name(model)), mask, self.start + lengths)
         return scores
@@ -241,7 +241,9 @@ class _Decoding:
             decoder_input_ids=begin.expand(len(ids), -1),
             use_cache=bool(self.continuations.long),
         )
-        scores = output.logits[:, -1].float().log_softmax(dim=-1)[:, self.continuations.firsts(ids.device)]
+        scores: torch.Tensor = (
+            output.logits[:, -1].float().log_softmax(dim=-1)[:, self.continuations.firsts(ids.device)]
+        )
         if not self.continuations.long:
             return scores
         tails = _Tails.of(self.continuations, ids.device)
@@ -283,7 +285,8 @@ class _Likelihood:
     def __call__(self, model: PreTrainedModel, batch: Batch) -> torch.Tensor:
         ids = batch.input_ids
         mask = torch.ones_like(ids) if batch.attention_mask is None else batch.attention_mask
-        logs = model(input_ids=ids, attention_mask=mask).logits.float().log_softmax(dim=-1)
+        logits: torch.Tensor = model(input_ids=ids, attention_mask=mask).logits
+        logs = logits.float().log_softmax(dim=-1)
         found = logs[:, :-1].gather(-1, ids[:, 1:, None])[..., 0]  # (B, T - 1): of each token but the first
         ends = mask.sum(dim=1)[:, None] - 1
         tails = torch.from_numpy(self.lengths[batch.windows]).to(ids.device)[:, None]
