@@ -98,7 +98,7 @@ def _taggers(cls: type[BaseEstimator]) -> list[Any]:
 def _prompters(cls: type[BaseEstimator]) -> list[Any]:
     # a decoder with a prefix to share, an encoder-decoder, and short prompts: tiny models read 64 tokens
     settings: dict[str, Any] = {
-        "instruction": "le ,",
+        "instruction": "le chat noir ,",
         "template": "{text} !",
         "n_shots": 0,
         "random_state": 0,

@@ -13,7 +13,7 @@ from ..._engine.checkpoints.heads import Head, writes
 from ..._engine.checkpoints.loading import Checkpoint, config_of, load_checkpoint
 from ..._engine.checkpoints.sources import resolve
 from ..._engine.compat import check_columns, n_rows
-from ..._engine.devices import draw_seed
+from ..._engine.devices import draw_seed, resolve_device, seeded
 from ..._engine.errors import say_once
 from ..._engine.inference.continuations import Continuations, continuation_scores
 from ..._engine.inference.forward import forward, read_logits
@@ -59,7 +59,10 @@ class Prompted(TransformerEstimator):
 
     def _fit(self, X: Any, y: Any) -> Self:
         documents, classes, index = self._validate(X, y)
-        with say_once():
+        seed = draw_seed(self.random_state)
+        # one fit at a time: Transformers 5.24 that loads T5 in two threads forgets in both, for good, which weights are
+        # tied
+        with seeded(seed, resolve_device(self.device)), say_once():
             checkpoint, method = self._load()
             after = self._shadow()
             check_columns(after, X, None if documents is None else documents.width, reset=True)
@@ -68,7 +71,7 @@ class Prompted(TransformerEstimator):
             after._record_checkpoint(checkpoint, text_encoder(checkpoint), documents or Documents([]))
             if documents is None:
                 after.pairs_ = self.template is not None and asks_for_pairs(self.template)
-            after._prepare(documents, index)
+            after._prepare(documents, index, seed)
         self.__dict__ = after.__dict__
         return self
 
@@ -127,24 +130,26 @@ class Prompted(TransformerEstimator):
             entailment_column(checkpoint.model.config, self.model)  # which raises where there is none
         return checkpoint, method
 
-    def _prepare(self, documents: Documents | None, index: npt.NDArray[np.int64] | None) -> None:
+    def _prepare(self, documents: Documents | None, index: npt.NDArray[np.int64] | None, seed: int) -> None:
         """Choose the examples, put the prompt together, and see what texts without content get."""
         self.examples_, self.frame_, self.content_free_proba_ = [], {}, None
         if self.method_ == "entailment":
             if self.pairs_:
                 raise ValueError('method="entailment" reads single texts, but X holds pairs of texts.')
         else:
-            self._put_together(documents, index)
+            self._put_together(documents, index, seed)
         wanted = {"auto": self.method_ == "likelihood", "content_free": True, "none": False}
         if wanted[self.calibration]:
             free = list(self.content_free)
             self.content_free_proba_ = prior(self._scores(Documents(free, free if self.pairs_ else None)))
 
-    def _put_together(self, documents: Documents | None, index: npt.NDArray[np.int64] | None) -> None:
+    def _put_together(
+        self, documents: Documents | None, index: npt.NDArray[np.int64] | None, seed: int
+    ) -> None:
         examples: list[tuple[tuple[str, ...], str]] = []
         special = special_texts(self.tokenizer_)
         if documents is not None and index is not None:
-            rows = chosen_shots(index, int(self.n_shots), draw_seed(self.random_state))
+            rows = chosen_shots(index, int(self.n_shots), seed)
             shown = documents.take(rows)
             self.examples_ = list(zip(shown.rows(), self.classes_[index[rows]].tolist(), strict=True))
             for row, label in zip(shown.rows(), index[rows], strict=True):
