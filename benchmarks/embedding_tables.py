@@ -1,4 +1,4 @@
-"""The tables of `benchmarks.embedding`, for `benchmarks.report_sections`."""
+"""The tables of `benchmarks.embedding` and `benchmarks.tuned_search`, for `benchmarks.report_sections`."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ def embedding(record: Record) -> list[str]:
         lead = f"BANKING77, {results['few_shots']['test_documents']} test questions"
         lines += table([lead, "accuracy", "fit, processor s"], rows)
     return lines
+
+
+def tuned_search(record: Record) -> list[str]:
+    results, settings = record["results"], record["settings"]
+    keys = {
+        "recall_1": f"recall at 1 of {settings['paragraphs']}",
+        "recall_10": "at 10",
+        "recall_1_own": f"at 1 of the {settings['own_paragraphs']} of their articles",
+        "recall_10_own": "at 10",
+    }
+    rows = [
+        [name, *(f"{results[key][column]:.3f}" for column in keys)]
+        for key, name in (("frozen", "frozen"), ("fine_tuned", f"fine-tuned on {settings['pairs']} pairs"))
+    ]
+    took = f"The fit took {number(results['fine_tuned']['fit_cpu_seconds'])} s of the processor."
+    lead = f"PIAF, {settings['questions']} questions about other articles"
+    return [*table([lead, *keys.values()], rows), "", took]

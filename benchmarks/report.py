@@ -61,6 +61,7 @@ AIMS: tuple[Aim, ...] = (
     ("retrieval", ("approximate", "recall_10", "expansion 64"), ">=", 0.98, "Approximate search, recall at 10"),
     ("retrieval", ("approximate", "one_by_one", "times_faster", "expansion 64"), ">=", 1,
      "Approximate search against the exact one, a query a call"),
+    ("tuned_search", ("points_gained",), ">=", 5, "Fine-tuned embedder, points of recall at 1 above the frozen one"),
     ("tagging_words", ("accuracy",), ">=", 0.95, "Parts of speech, French, accuracy of words"),
     ("tagging_cost", ("times_longer", "cpu"), "<=", 1.15, "A training step with a CRF / one without"),
 )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .embedding_tables import embedding
+from .embedding_tables import embedding, tuned_search
 from .tables import Record, number, spread, table
 
 
@@ -339,6 +339,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "cleaning_gain": ("What cleaning wins back", cleaning_gain),
     "tuning": ("Tuning", tuning),
     "retrieval": ("Search", retrieval),
+    "tuned_search": ("An embedder fine-tuned for search", tuned_search),
     "embedding": ("Embeddings", embedding),
     "budget": ("Token budgets, precision, growth", budget),
     "regression": ("Similarity of pairs", regression),

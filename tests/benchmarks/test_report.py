@@ -101,3 +101,14 @@ def test_embeddings_are_shown():
     assert "| frozen | 0.800 |" in page
     assert "| setfit, 8 a class | 0.5 (0.25 to 1) | 3 (1.5 to 6) |" in page
     assert "| Grid search over a frozen encoder, cache on against off | >= 50 | 70 (35 to 140) |" in page
+
+
+def test_a_fine_tuned_search_shows_both_corpora():
+    found = {"recall_1": 0.5, "recall_10": 0.75, "recall_1_own": 0.6, "recall_10_own": 0.9}
+    better = {**found, "recall_1": 0.625, "fit_cpu_seconds": 120.0}
+    results = {"frozen": found, "fine_tuned": better, "points_gained": 12.5}
+    settings = {"paragraphs": 761, "own_paragraphs": 150, "pairs": 3000, "questions": 700}
+    page = report.page({"tuned_search": record(results, **settings)})
+    assert "| fine-tuned on 3000 pairs | 0.625 | 0.750 | 0.600 | 0.900 |" in page
+    assert "| frozen | 0.500 | 0.750 | 0.600 | 0.900 |" in page
+    assert "Fine-tuned embedder, points of recall at 1 above the frozen one" in page
