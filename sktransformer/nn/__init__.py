@@ -19,9 +19,11 @@ from .heads import (
 )
 from .language_models import DecoderForCausalLM, EncoderDecoderForSeq2SeqLM, EncoderForMaskedLM
 from .models import DecoderModel, EncoderModel
+from .parameters import Cost, ParameterCount, estimate_cost, parameter_count
 from .registration import register
 
 __all__ = [
+    "Cost",
     "DecoderConfig",
     "DecoderForCausalLM",
     "DecoderForSequenceClassification",
@@ -34,8 +36,11 @@ __all__ = [
     "EncoderForSequenceClassification",
     "EncoderForTokenClassification",
     "EncoderModel",
+    "ParameterCount",
     "TransformerConfig",
+    "estimate_cost",
     "from_transformers",
+    "parameter_count",
 ]
 
 register()

@@ -92,8 +92,9 @@ default="sinusoidal"
         Whether the output layer of a language model has a bias.
     tie_word_embeddings : bool, default=True
         Whether the output layer of a language model is the table of token embeddings.
-    initializer_range : float, default=0.02
-        Standard deviation of new weights.
+    initializer_range : float, optional
+        Standard deviation of new weights; ``sqrt(2 / (inputs + outputs))`` of each linear layer when None (Glorot and
+        Bengio 2010, section 4.2.1), as in the code of 2017. BERT and GPT-2 have 0.02.
     pad_token_id, bos_token_id, eos_token_id : int, default=0, 1, 2
         Ids of special tokens; from scratch they become the tokenizer's.
     decoder_start_token_id : int, optional
@@ -181,7 +182,7 @@ default="sinusoidal"
     logits_scale: float = 1.0
     logits_bias: bool = False
     tie_word_embeddings: bool = True
-    initializer_range: float = 0.02
+    initializer_range: float | None = None
     pad_token_id: int | None = 0
     bos_token_id: int | None = 1
     eos_token_id: int | None = 2

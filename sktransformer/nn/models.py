@@ -63,11 +63,7 @@ class TransformerPreTrainedModel(PreTrainedModel):
         that they are as large as the sines beside them. With norms before the sublayers, weights that write into the
         residual stream are divided by sqrt(2 L): Radford et al. 2019, section 2.3.
         """
-        std = None
-        if isinstance(module, TokenTable) and self.config.scale_embeddings:
-            std = self.config.hidden_size**-0.5
-        elif isinstance(module, ResidualLinear) and self.config.norm_position == "pre":
-            std = self.config.initializer_range / (2 * self.config.num_layers) ** 0.5
+        std = self._initial_std(module)
         if std is None:
             PreTrainedModel._init_weights(self, module)
             return
@@ -75,6 +71,19 @@ class TransformerPreTrainedModel(PreTrainedModel):
         initialization.normal_(weighted.weight, mean=0.0, std=std)  # leaves weights alone that were loaded
         if getattr(weighted, "bias", None) is not None:
             initialization.zeros_(weighted.bias)
+
+    def _initial_std(self, module: nn.Module) -> float | None:
+        """Return the standard deviation of a module's weights, None where Transformers' own rule holds."""
+        if isinstance(module, TokenTable) and self.config.scale_embeddings:
+            return float(self.config.hidden_size**-0.5)
+        if not isinstance(module, nn.Linear):
+            return None
+        std = self.config.initializer_range
+        if std is None:
+            std = (2.0 / (module.in_features + module.out_features)) ** 0.5
+        if isinstance(module, ResidualLinear) and self.config.norm_position == "pre":
+            std /= (2 * self.config.num_layers) ** 0.5
+        return float(std)
 
     def _count_positions(
         self, tokens: torch.Tensor, attention_mask: torch.Tensor | None, n_before: int, *, count: bool

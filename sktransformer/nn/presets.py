@@ -17,6 +17,7 @@ _BERT: dict[str, Any] = {
     "embedding_norm": True,
     "feed_forward": "gelu",
     "type_vocab_size": 2,
+    "initializer_range": 0.02,
     "tokenizer": "wordpiece",
     "logits_bias": True,
 }
@@ -58,6 +59,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "positions": "learned",
         "norm_position": "pre",
         "feed_forward": "gelu_tanh",
+        "initializer_range": 0.02,
         "tokenizer": "byte_bpe",
     },
     # Raffel et al. 2020, sections 2.1 and 3.1.1, and the published "small"
@@ -97,6 +99,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "feed_forward": "swiglu",
         "attention_bias": False,
         "feed_forward_bias": False,
+        "initializer_range": 0.02,
         "dropout": 0.0,
         "attention_dropout": 0.0,
         "tie_word_embeddings": False,

@@ -46,7 +46,9 @@ def test_the_output_layer_is_the_table_where_it_is_tied(build, kind, tied, tmp_p
 
 
 def test_weights_are_drawn_as_the_papers_say():
-    model = EncoderForMaskedLM(TransformerConfig(hidden_size=256, num_layers=8, vocab_size=500))
+    model = EncoderForMaskedLM(
+        TransformerConfig(hidden_size=256, num_layers=8, vocab_size=500, initializer_range=0.02)
+    )
     layer = model.model.encoder.layers[0]
     assert model.get_input_embeddings().weight.std().item() == pytest.approx(1 / 16, rel=0.02)
     assert layer.self_attention.query.weight.std().item() == pytest.approx(0.02, rel=0.02)
@@ -54,7 +56,8 @@ def test_weights_are_drawn_as_the_papers_say():
         assert written.weight.std().item() == pytest.approx(0.02 / 4, rel=0.02)
         assert written.bias.abs().max() == 0
     post = EncoderModel(TransformerConfig(hidden_size=256, norm_position="post", positions="learned"))
-    assert post.encoder.layers[0].feed_forward.down.weight.std().item() == pytest.approx(0.02, rel=0.02)
+    down = post.encoder.layers[0].feed_forward.down.weight
+    assert down.std().item() == pytest.approx((2 / (256 + 1024)) ** 0.5, rel=0.02)
     assert post.get_input_embeddings().weight.std().item() == pytest.approx(0.02, rel=0.02)
     assert post.encoder.norm is None
 
