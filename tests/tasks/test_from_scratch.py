@@ -62,7 +62,7 @@ def test_the_config_names_the_kind_of_tokenizer(kind):
     assert config.vocab_size == 300  # the user's own is left alone
 
 
-@pytest.mark.filterwarnings("ignore:training collapsed", "ignore:.*documents are longer")  # one epoch; longer than 600
+@pytest.mark.filterwarnings("ignore:training collapsed", "ignore:.*documents are longer")
 @pytest.mark.parametrize(("positions", "longest"), [("rotary", 600), ("learned", 64)])
 def test_positions_without_an_end_read_as_far_as_max_length(positions, longest):
     long, labels = [" ".join(INVOICES * 40), " ".join(PARCELS * 40)] * 2, ["facture", "colis"] * 2
