@@ -32,7 +32,9 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .tasks.prompting import PromptClassifier
     from .tasks.regression import TransformerRegressor
     from .tasks.retrieval import SemanticSearch
+    from .tasks.seq2seq import Seq2SeqGenerator
     from .tasks.tagging import TransformerTokenClassifier
+    from .tasks.text_scores import bleu_score, chrf_score, rouge_score
     from .tasks.truncation import truncation_report
     from .testing import check_text_estimator
 
@@ -48,6 +50,7 @@ _ROOMS = {
     "RiskCoverageDisplay": "ensemble",
     "SeedEnsemble": "ensemble",
     "SemanticSearch": "tasks.retrieval",
+    "Seq2SeqGenerator": "tasks.seq2seq",
     "TransformerClassifier": "tasks.classification",
     "TransformerConfig": "nn",
     "TransformerEmbedder": "tasks.embedding",
@@ -57,7 +60,9 @@ _ROOMS = {
     "WeightedSoftVote": "ensemble",
     "answer_exact_match_score": "tasks.answer_scores",
     "answer_f1_score": "tasks.answer_scores",
+    "bleu_score": "tasks.text_scores",
     "check_text_estimator": "testing",
+    "chrf_score": "tasks.text_scores",
     "compare_models": "model_selection",
     "error_correlation": "ensemble",
     "error_correlation_from_predictions": "ensemble",
@@ -65,6 +70,7 @@ _ROOMS = {
     "load_squad": "datasets",
     "read_mailbox": "email",
     "risk_coverage_curve": "ensemble",
+    "rouge_score": "tasks.text_scores",
     "soft_vote": "ensemble",
     "tfidf_svm": "baselines",
     "truncation_report": "tasks.truncation",
@@ -85,6 +91,7 @@ __all__ = [
     "RiskCoverageDisplay",
     "SeedEnsemble",
     "SemanticSearch",
+    "Seq2SeqGenerator",
     "TransformerClassifier",
     "TransformerConfig",
     "TransformerEmbedder",
@@ -95,7 +102,9 @@ __all__ = [
     "__version__",
     "answer_exact_match_score",
     "answer_f1_score",
+    "bleu_score",
     "check_text_estimator",
+    "chrf_score",
     "compare_models",
     "error_correlation",
     "error_correlation_from_predictions",
@@ -103,6 +112,7 @@ __all__ = [
     "load_squad",
     "read_mailbox",
     "risk_coverage_curve",
+    "rouge_score",
     "soft_vote",
     "tfidf_svm",
     "truncation_report",

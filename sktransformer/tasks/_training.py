@@ -161,7 +161,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
 
     def _training_data(self, examples: Examples, targets: Any, weights: torch.Tensor) -> Data:
         """Return what the run eats: the encoded rows to train on, with their targets and weights."""
-        return TrainingData(examples.encoded, examples.targets, weights, examples.shares)
+        return TrainingData(examples.encoded, examples.targets, weights, examples.shares, examples.more)
 
     def _settings(self, collator: Collator, seed: int) -> TrainingSettings:
         return TrainingSettings(

@@ -106,6 +106,16 @@ def _prompters(cls: type[BaseEstimator]) -> list[Any]:
     return [cls(str(tiny_checkpoint(name)), **settings) for name in ("llama", "t5")]
 
 
+def _writers(cls: type[BaseEstimator]) -> list[Any]:
+    # one that counts distances, with a fast tokenizer, and one that counts positions, with one in pure Python
+    settings: dict[str, Any] = {"max_epochs": 2, "batch_size": 8, "max_new_tokens": 6, "random_state": 0}
+    return [
+        cls(str(tiny_checkpoint("t5")), num_beams=2, learning_rate=5e-3, **settings),
+        # so fast that each source's words show in what is written
+        cls(str(tiny_checkpoint("marian")), num_beams=1, learning_rate=3e-2, **settings),
+    ]
+
+
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "EmailCleaner": _cleaners,
     "LanguageRouter": _routers,
@@ -114,6 +124,7 @@ INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
     "RejectOption": _rejections,
     "SeedEnsemble": _seeds,
     "SemanticSearch": _retrievers,
+    "Seq2SeqGenerator": _writers,
     "TransformerClassifier": _fine_tuned,
     "TransformerEmbedder": _embedders,
     "TransformerQuestionAnswerer": _answerers,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import torch
 import transformers
-from transformers import AutoConfig, PreTrainedModel
+from transformers import AutoConfig, GenerationConfig, PreTrainedModel
 
 from ... import nn
 from ..errors import PersistenceError, VersionMismatchWarning, warn_user
@@ -61,6 +61,8 @@ def to_bundle(checkpoint: Checkpoint, head: Head) -> dict[str, Any]:
         "head": head,
         "class": type(model).__name__,
         "config": config_text(model),
+        # what begins and ends the texts that it writes; absent from files of models that write none
+        "generation": model.generation_config.to_json_string() if model.can_generate() else None,
         "weights": weights,
         "dtypes": dtypes,
         "tokenizer": _tokenizer_files(checkpoint.tokenizer),
@@ -96,6 +98,8 @@ def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
             None, config=config, state_dict=state, dtype=torch.float32, output_loading_info=True
         )
     model, report = loaded
+    if bundle.get("generation"):
+        model.generation_config = GenerationConfig.from_dict(json.loads(bundle["generation"]))
     model.config._name_or_path = ""  # Transformers wrote the path that it was given there: None
     absent = sorted([*report["missing_keys"], *report["mismatched_keys"]], key=str)
     if absent:  # Transformers would draw them at random

@@ -93,9 +93,22 @@ def load_checkpoint(
 def prepare(model: PreTrainedModel, head: Head) -> bool:
     """Repair, pack and put in evaluation mode; return whether the model takes packed rows."""
     repair_flaubert(model)
+    _keep_tables(model)
     packable = enable_packing(model, gather=HEADS[head].first_token)
     model.eval()
     return packable
+
+
+def _keep_tables(model: PreTrainedModel) -> None:
+    """Keep training off tables of positions that are computed, and that `save_pretrained` leaves out.
+
+    Loading lets them require a gradient in transformers 5.24 (Marian, Pegasus); a model that was stored and loaded
+    again would have others than it was trained with.
+    """
+    computed = getattr(model, "_keys_to_ignore_on_save", None) or ()
+    for name, parameter in model.named_parameters():
+        if name in computed and name.endswith("embed_positions.weight"):
+            parameter.requires_grad_(False)
 
 
 def read_config(folder: Path) -> PreTrainedConfig:

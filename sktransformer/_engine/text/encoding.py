@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import copy
 import threading
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -118,6 +120,29 @@ class TextEncoder:
         """Return the ids of each text without special tokens, a list for the first texts and one for the second."""
         return [self._ids(texts) for texts in _columns(documents)]
 
+    def targets(self, texts: list[str]) -> list[IntArray]:
+        """Return the ids of texts that a model is to write, without special tokens.
+
+        Marian's tokenizer cuts them otherwise than texts to be read.
+        """
+        if self._backend is not None or not hasattr(self._tokenizer, "_switch_to_target_mode"):
+            return self._ids(texts)
+        with self._lock:
+            # Transformers has no other way to its target side than this method, behind its `text_target`
+            self._tokenizer._switch_to_target_mode()
+            try:
+                return self._left([np.asarray(self._plain(text), dtype=np.int32) for text in texts])
+            finally:
+                self._tokenizer._switch_to_input_mode()
+
+    def text(self, ids: Sequence[int]) -> str:
+        """Return the text that a model wrote, special tokens left out."""
+        with self._lock if self._backend is None else nullcontext():
+            return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
+
+    def _left(self, rows: list[IntArray]) -> list[IntArray]:
+        return rows if self._left_out is None else [ids[ids != self._left_out] for ids in rows]
+
     def _ids(self, texts: list[str]) -> list[IntArray]:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
@@ -126,7 +151,7 @@ class TextEncoder:
         else:
             with self._lock:
                 rows = [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
-        return rows if self._left_out is None else [ids[ids != self._left_out] for ids in rows]
+        return self._left(rows)
 
     def _tokens(self, text: str) -> tuple[IntArray, Offsets]:
         """Return the ids of a text, and the characters that each stands for."""

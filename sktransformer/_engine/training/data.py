@@ -58,24 +58,31 @@ class TokenTargets:
 
 
 class Examples(NamedTuple):
-    """Encoded documents and their targets; `shares` (n_windows,) of their document's weight that its windows have."""
+    """Encoded documents and their targets.
+
+    `shares` (n_windows,) are those of their document's weight that its windows have, `more` (n_windows,) the tokens
+    that a pass over each reads besides its own.
+    """
 
     encoded: Encoded
     targets: BatchTargets
     shares: npt.NDArray[np.float64] | None = None
+    more: npt.NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
 class TrainingData(Dataset[int]):
     """Encoded documents, their targets and weights (n,), which have mean 1 over the documents.
 
-    The windows of a document share its weight alike, unless `shares` (n_windows,) says how.
+    The windows of a document share its weight alike, unless `shares` (n_windows,) says how. A pass over a window costs
+    its own tokens and `more` (n_windows,) of them: those of a target that is a text.
     """
 
     encoded: Encoded
     targets: BatchTargets
     weights: torch.Tensor
     shares: npt.NDArray[np.float64] | None = None
+    more: npt.NDArray[np.int64] | None = None
     window_weights: torch.Tensor = field(init=False)
 
     def __len__(self) -> int:
@@ -92,6 +99,11 @@ class TrainingData(Dataset[int]):
     def batches(self, batch_size: int, seed: int) -> OptimizerBatches:
         """Return the optimizer batches of an epoch, in a new order each time they are gone through."""
         return OptimizerBatches(len(self), batch_size, seed)
+
+    @property
+    def costs(self) -> npt.NDArray[np.int64]:
+        """Tokens of a pass over each window, (n_windows,)."""
+        return self.encoded.lengths if self.more is None else self.encoded.lengths + self.more
 
     def targets_of(self, windows: Rows) -> torch.Tensor:
         """Return what the objective compares the outputs of `windows` with."""

@@ -45,9 +45,7 @@ class SummedLosses:
         """Go through micro-batches of windows, longest first."""
         data, device = work.data, work.collator.device
         total = torch.zeros((), device=device)
-        for windows in plan(
-            data.windows_of(rows), data.encoded.lengths, work.token_budget, work.collator.layout
-        ):
+        for windows in plan(data.windows_of(rows), data.costs, work.token_budget, work.collator.layout):
             batch = work.collator.batch(data.encoded, windows)
             targets = data.targets_of(windows).to(device, non_blocking=True)
             weights = data.window_weights[torch.from_numpy(windows)].to(device, non_blocking=True)

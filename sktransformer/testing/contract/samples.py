@@ -232,6 +232,23 @@ def answering_sample() -> Sample:
     return Sample(X, y, X_new, read_margins, texts=False, pairs=X, spare=(None, "r"))
 
 
+def read_texts_scores(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
+    """Return the score of the best text for each source, and how many tokens it has."""
+    # a pipeline's other steps change nothing here
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    found = [texts[0] for texts in last.predict_n_best(X, 1)]
+    rows = [[text["score"], text["n_tokens"]] for text in found]
+    return np.asarray(rows, dtype=np.float32).reshape(len(rows), 2)
+
+
+def writing_sample() -> Sample:
+    """The same documents, each with a short text to be written for it."""
+    X = classification_sample().X
+    y = [" ".join(sorted(text.split())[:2]) for text in X]
+    # two targets of one length: another width of a batch rounds sums otherwise
+    return Sample(X, y, list(NEW), read_texts_scores, spare=("ok", "ko"), models=("bart", "t5"))
+
+
 def search_sample() -> Sample:
     """The same documents as corpus, the new ones as queries."""
     return Sample(classification_sample().X, None, list(NEW), read=read_distances)
@@ -290,6 +307,7 @@ KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (answers_by_looks, answering_sample),
     (lambda estimator: hasattr(estimator, "predict_spans") and hasattr(estimator, "scheme"), tagging_sample),
     (lambda estimator: hasattr(estimator, "n_shots"), prompting_sample),
+    (lambda estimator: hasattr(estimator, "predict_n_best"), writing_sample),
     (is_classifier_by_looks, classification_sample),
     (lambda estimator: getattr(estimator, "fine_tune", None) == "labels", contrastive_sample),
     (is_regressor_by_looks, regression_sample),

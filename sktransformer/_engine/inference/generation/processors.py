@@ -37,6 +37,18 @@ class Processors:
         return scores
 
 
+class Never:
+    """Excludes tokens from all texts: what a checkpoint says must not come."""
+
+    def __init__(self, ids: Sequence[int]) -> None:
+        self.ids = list(ids)
+
+    def __call__(self, rows: Sequence[Row], scores: torch.Tensor) -> torch.Tensor:
+        """Return the scores, those of the tokens minus infinity."""
+        scores[:, self.ids] = EXCLUDED
+        return scores
+
+
 def _of_rows(options: Decoding) -> list[Processor]:
     chain: list[Processor] = []
     if options.repetition_penalty != 1.0:

@@ -1,0 +1,1 @@
+"""What the generators share: texts out of texts."""
