@@ -58,7 +58,7 @@ def chrf_score(y_true: Any, y_pred: Any, *, word_order: int = 0) -> float:
     --------
     >>> from sktransformer import chrf_score
     >>> round(chrf_score(["the cat sleeps"], ["the cat slept"]), 3)
-    0.771
+    0.718
 
     As a scorer of a grid search:
 

@@ -129,7 +129,9 @@ def freeze(model: PreTrainedModel, what: str | int | None) -> None:
         )
     prefix = model.base_model_prefix + "."
     if not any(name.startswith(prefix) for name, _ in model.named_parameters()):
-        prefix = ""  # T5 has its two halves at the top; its head is the embeddings once more, or above all layers
+        prefix = (
+            ""  # T5 has its two halves at the top; its head is the embeddings once more, or above all layers
+        )
     for name, parameter in model.named_parameters():
         # a pooler is head: it is new in most checkpoints; a norm after the last layer is not
         if name.startswith(prefix) and "pooler" not in name and depth_of(name, n_layers) <= limit:
