@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
     from .nn import TransformerConfig
     from .tasks.answer_scores import answer_exact_match_score, answer_f1_score
     from .tasks.answering import TransformerQuestionAnswerer
+    from .tasks.causal import CausalLMGenerator
     from .tasks.classification import TransformerClassifier
     from .tasks.embedding import TransformerEmbedder
     from .tasks.prompting import PromptClassifier
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # for type checkers and editors: they do not see what `__geta
 
 # Public name -> the room it lives in. A new name goes here, into `__all__` and into the block above, sorted.
 _ROOMS = {
+    "CausalLMGenerator": "tasks.causal",
     "ComparisonDisplay": "model_selection",
     "ComparisonResult": "model_selection",
     "EmailCleaner": "email",
@@ -81,6 +83,7 @@ _DOORS = frozenset(
 )
 
 __all__ = [
+    "CausalLMGenerator",
     "ComparisonDisplay",
     "ComparisonResult",
     "EmailCleaner",

@@ -1,0 +1,1 @@
+"""What `CausalLMGenerator` reads, is trained on and writes."""
