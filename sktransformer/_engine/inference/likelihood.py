@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inspect import signature
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import torch
@@ -15,6 +16,7 @@ from ..text.batches import Batch, Collator, token_positions
 from ..text.windows import Encoded
 
 NOT_COUNTED = -100  # in the place of a token that is not to be told
+_packed: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()  # what was tried out already, by model
 
 
 def next_token_losses(
@@ -64,8 +66,14 @@ class TokenLosses:
 def reads_packed(model: PreTrainedModel) -> bool:
     """Whether positions that begin anew keep a packed row's texts apart, as Transformers' masks do for many models.
 
-    Tried out on six tokens, since no field of a config says so.
+    Tried out on eight tokens, since no field of a config says so.
     """
+    if model not in _packed:
+        _packed[model] = _tried_packed(model)
+    return _packed[model]
+
+
+def _tried_packed(model: PreTrainedModel) -> bool:
     if "position_ids" not in signature(model.forward).parameters:
         return False
     device = next(model.parameters()).device

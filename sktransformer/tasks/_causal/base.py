@@ -66,6 +66,13 @@ class ContinuingTransformer(TrainedTransformer):
         check_choice("chat", self.chat, CHATS)
         check_flag("packing", self.packing)
 
+    def _validate_training(self) -> None:
+        super()._validate_training()
+        if isinstance(self.scoring, str):
+            raise TypeError(
+                f"scoring must be None or a callable, got {self.scoring!r}: scikit-learn's named scorers read no texts."
+            )
+
     def _prompts(self, X: Any) -> Prompts:
         return read_prompts(X, self.missing)
 
@@ -128,6 +135,11 @@ class ContinuingTransformer(TrainedTransformer):
 
     def _adopt_head(self, config: Any) -> None:
         self.responds_ = False
+
+    def _scorer_names(self) -> list[str]:
+        return (
+            [self.scoring] if isinstance(self.scoring, str) else []
+        )  # `_validate_training` refuses it, and says why
 
     def _default_scorer(self) -> Callable[..., float]:
         return lambda candidate, rows, expected: float(candidate.score(rows, _none(expected)))

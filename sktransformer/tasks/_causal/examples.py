@@ -70,8 +70,9 @@ class Lines:
     def counted(self) -> npt.NDArray[np.int64]:
         """Tokens of each window that count, (n_windows,)."""
         counts = (self.targets != NOT_COUNTED).numpy().astype(np.int64)
-        heaps = np.concatenate([[0], np.cumsum(counts)])
-        return heaps[self.encoded.starts[1:]] - heaps[self.encoded.starts[:-1]]
+        heaps = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        found: npt.NDArray[np.int64] = heaps[self.encoded.starts[1:]] - heaps[self.encoded.starts[:-1]]
+        return found
 
     @property
     def tokens(self) -> npt.NDArray[np.int64]:
@@ -92,11 +93,12 @@ def lines(
     ends = np.array([] if end is None else [end], dtype=np.int32)
     if not responses.given:
         rows = encoder.ids(prompts, answered=True)
-        closed = [
-            row if turns is not None else np.concatenate([row, ends])
+        # a conversation's template ends it
+        whole = [
+            np.concatenate([row, ends[: turns is None]])
             for row, turns in zip(rows, prompts.turns, strict=True)
         ]
-        return _windows(closed, [0] * len(closed), limit, 0)
+        return _windows(whole, [0] * len(whole), limit, 0)
     rows, answers, n_cut = [], [], 0
     for asked, text in zip(encoder.ids(prompts), responses.texts, strict=True):
         answer = np.concatenate([encoder.plain(text), ends])

@@ -61,7 +61,8 @@ def read_prompts(X: Any, missing: Any, name: str = "X") -> Prompts:
             raise ValueError(f"{name} must hold one text a row, got pairs; join the two, or pass messages.")
         n = len(documents)
         return Prompts(documents.first, None, documents.width, documents.names, None, (None,) * n)
-    texts, turns = [], []
+    texts: list[str] = []
+    turns: list[list[Turn] | None] = []
     for i, row in enumerate(listed):
         if isinstance(row, (list, tuple)):
             messages = _messages(row, f"{name}[{i}]")
@@ -96,7 +97,8 @@ def _messages(row: Sequence[Any], name: str) -> list[Turn]:
     for j, message in enumerate(row):
         if not isinstance(message, Mapping) or not {"role", "content"} <= set(message):
             raise TypeError(
-                f'{name}[{j}] must be a message like {{"role": "user", "content": "..."}}, got {message!r:.60}.'
+                f'{name}[{j}] must be a message like {{"role": "user", "content": "..."}}, got '
+                f"{message!r:.60}."
             )
         for key in ("role", "content"):
             if not isinstance(message[key], str):

@@ -79,14 +79,14 @@ class WritingTransformer(ContinuingTransformer):
             )
         if self.temperature > 0 and self.num_beams != 1:
             raise ValueError(
-                f"temperature={self.temperature} and num_beams={self.num_beams} contradict each other: samples are drawn "
-                f"one by one; pass temperature=0, or num_beams=1."
+                f"temperature={self.temperature} and num_beams={self.num_beams} contradict each other: samples are "
+                f"drawn one by one; pass temperature=0, or num_beams=1."
             )
         check_number("num_return_sequences", self.num_return_sequences, low=1, integer=True)
         if self.temperature == 0 and self.num_return_sequences > self.num_beams:
             raise ValueError(
-                f"num_return_sequences={self.num_return_sequences}, but temperature=0 gives {self.num_beams} text(s) with "
-                f"num_beams={self.num_beams}; pass a temperature above 0, or more beams."
+                f"num_return_sequences={self.num_return_sequences}, but temperature=0 gives {self.num_beams} "
+                f"text(s) with num_beams={self.num_beams}; pass a temperature above 0, or more beams."
             )
 
     def _check_draft(self, grammar: str | None) -> None:
@@ -103,8 +103,8 @@ class WritingTransformer(ContinuingTransformer):
         other += ["a constraint"] if grammar is not None else []
         if other:
             raise ValueError(
-                f"draft_model speeds up the plain greedy text, and does not go with {', '.join(other)}; leave out one of "
-                f"the two."
+                f"draft_model speeds up the plain greedy text, and does not go with {', '.join(other)}; leave out "
+                f"one of the two."
             )
 
     def _grammar(self) -> str | None:
@@ -220,10 +220,11 @@ class WritingTransformer(ContinuingTransformer):
     ) -> list[list[str]]:
         if constraint is None:
             return [
-                [until(decoder.text(one.ids, row), options.stop_strings) for one in several]
+                [until(decoder.text(one.ids, row.tolist()), options.stop_strings) for one in several]
                 for several, row in zip(found, rows, strict=True)
             ]
-        texts, n_ended = [], 0
+        texts: list[list[str]] = []
+        n_ended = 0
         for i, several in enumerate(found):
             texts.append([])
             for one in several:
@@ -237,9 +238,9 @@ class WritingTransformer(ContinuingTransformer):
                 texts[-1].append(constraint.text([*one.ids, *ending]))
         if n_ended:
             warn_user(
-                f"{n_ended} of {sum(map(len, found))} texts were not complete after max_new_tokens={self.max_new_tokens} "
-                f"and got a short ending that the constraint allows, which the model did not choose; raise "
-                f"max_new_tokens.",
+                f"{n_ended} of {sum(map(len, found))} texts were not complete after max_new_tokens="
+                f"{self.max_new_tokens} and got a short ending that the constraint allows, which the model did not "
+                f"choose; raise max_new_tokens.",
                 TruncationWarning,
                 n_cut=n_ended,
                 n_documents=len(found),

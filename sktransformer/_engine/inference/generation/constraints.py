@@ -68,9 +68,13 @@ def _of_schema(schema: Any) -> str:
         raise TypeError(
             f"json_schema must be a dict, its JSON or a pydantic model, got {type(schema).__name__}."
         )
+    if schema is False:
+        raise ValueError("json_schema=False can't be met: no value satisfies it.")
     matcher: Any = optional_import("llguidance", "constrained").LLMatcher
     # no blanks between parts: an untrained model would write nothing else
-    made: str = matcher.grammar_from_json_schema(json.dumps(schema), overrides={"whitespace_flexible": False})
+    made: str = matcher.grammar_from_json_schema(
+        json.dumps({} if schema is True else schema), overrides={"whitespace_flexible": False}
+    )
     return made
 
 
@@ -173,7 +177,9 @@ class Constraint:
         )
         if matcher.is_error():
             raise ValueError(f"the constraint can't be met or read: {_first_line(matcher.get_error())}.")
-        if not matcher.is_accepting() and not self._allowed(matcher).any():
+        begins = self._bits(matcher)
+        begins[list(self.stop_ids)] = False
+        if not matcher.is_accepting() and not begins.any():
             raise ValueError(
                 "the constraint can't be met: no text does, or no token of the model begins one."
             )
@@ -185,22 +191,24 @@ class Constraint:
         matcher, read = self._at.get(place, (None, []))
         if matcher is None or read != ids[: len(read)]:
             matcher, read = self._begun(), []
-        for token in ids[len(read) :]:
-            if not matcher.consume_token(token):
-                raise ValueError(
-                    f"no token of the model goes on as the constraint asks after {self.text(ids)[-60:]!r}; use a model "
-                    f"whose tokenizer knows all bytes, or another constraint."
-                )
+        # a beam that has no allowed token left is filled up with others, at a probability of 0: its state is an error,
+        # after which no token is allowed
+        matcher.consume_tokens(ids[len(read) :])
         self._at[place] = (matcher, list(ids))
         return matcher
 
     def _allowed(self, matcher: Any) -> npt.NDArray[np.bool_]:
-        bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
-        allowed = np.zeros(self.vocabulary, dtype=bool)
-        width = min(len(bits), self.vocabulary)
-        allowed[:width] = bits[:width].astype(bool)
+        allowed = self._bits(matcher)
         if not allowed.any():  # nothing spells what must come: end, and let `ending` say so
             allowed[list(self.stop_ids)] = True
+        return allowed
+
+    def _bits(self, matcher: Any) -> npt.NDArray[np.bool_]:
+        allowed = np.zeros(self.vocabulary, dtype=bool)
+        if not matcher.is_error():
+            bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
+            width = min(len(bits), self.vocabulary)
+            allowed[:width] = bits[:width].astype(bool)
         return allowed
 
     def _tried(self, matcher: Any) -> list[int]:
