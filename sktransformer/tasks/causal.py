@@ -222,7 +222,7 @@ class CausalLMGenerator(WritingTransformer):
         precision: str = "auto",
         random_state: Any = None,
         verbose: int = 0,
-    ) -> None:
+    ) -> None:  # long: one assignment a parameter
         self.model = model
         self.max_length = max_length
         self.chat = chat

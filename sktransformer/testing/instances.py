@@ -95,6 +95,15 @@ def _taggers(cls: type[BaseEstimator]) -> list[Any]:
     ]
 
 
+def _continuers(cls: type[BaseEstimator]) -> list[Any]:
+    # one that reads packed rows, one that reads padded ones
+    settings: dict[str, Any] = {"max_epochs": 2, "batch_size": 8, "learning_rate": 5e-3, "random_state": 0}
+    return [
+        cls(str(tiny_checkpoint("llama")), max_new_tokens=6, **settings),
+        cls(str(tiny_checkpoint("gpt2")), max_new_tokens=6, packing=False, **settings),
+    ]
+
+
 def _prompters(cls: type[BaseEstimator]) -> list[Any]:
     # a decoder with a prefix to share, an encoder-decoder, and short prompts: tiny models read 64 tokens
     settings: dict[str, Any] = {
@@ -117,6 +126,7 @@ def _writers(cls: type[BaseEstimator]) -> list[Any]:
 
 
 INSTANCES: dict[str, Callable[[type[BaseEstimator]], list[Any]]] = {
+    "CausalLMGenerator": _continuers,
     "EmailCleaner": _cleaners,
     "LanguageRouter": _routers,
     "OptunaSearch": _searches,

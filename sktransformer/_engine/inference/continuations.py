@@ -285,14 +285,19 @@ class _Likelihood:
     def __call__(self, model: PreTrainedModel, batch: Batch) -> torch.Tensor:
         ids = batch.input_ids
         mask = torch.ones_like(ids) if batch.attention_mask is None else batch.attention_mask
-        logits: torch.Tensor = model(input_ids=ids, attention_mask=mask).logits
-        logs = logits.float().log_softmax(dim=-1)
-        found = logs[:, :-1].gather(-1, ids[:, 1:, None])[..., 0]  # (B, T - 1): of each token but the first
         ends = mask.sum(dim=1)[:, None] - 1
         tails = torch.from_numpy(self.lengths[batch.windows]).to(ids.device)[:, None]
-        steps = torch.arange(found.shape[1], device=ids.device)
-        counted = (steps < ends) & (steps >= ends - tails)
-        return torch.where(counted, found, 0.0).sum(dim=1, keepdim=True)
+        steps = torch.arange(ids.shape[1] - 1, device=ids.device)
+        counted = (steps < ends) & (
+            steps >= ends - tails
+        )  # (B, T - 1): where a token of a continuation is told
+        columns = counted.any(dim=0).nonzero()[:, 0]
+        keeps = _keeps(model)
+        options = {"logits_to_keep": columns} if keeps else {}
+        logits: torch.Tensor = model(input_ids=ids, attention_mask=mask, use_cache=False, **options).logits
+        logs = (logits if keeps else logits[:, columns]).float().log_softmax(dim=-1)
+        found = logs.gather(-1, ids[:, columns + 1, None])[..., 0]
+        return torch.where(counted[:, columns], found, 0.0).sum(dim=1, keepdim=True)
 
 
 def _whole(passes: Passes, texts: Sequence[IntArray], continuations: Continuations) -> FloatArray:

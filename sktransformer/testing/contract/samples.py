@@ -249,6 +249,23 @@ def writing_sample() -> Sample:
     return Sample(X, y, list(NEW), read_texts_scores, spare=("ok", "ko"), models=("bart", "t5"))
 
 
+def read_perplexities(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
+    """Return the logarithm of the perplexity of one response to each prompt."""
+    # a pipeline's other steps change nothing here
+    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
+    X = X if hasattr(X, "__len__") else list(X)
+    rows: np.ndarray[Any, Any] = np.log(last.perplexity(X, ["ok"] * len(X))).astype(np.float32).reshape(-1, 1)
+    return rows
+
+
+def continuing_sample() -> Sample:
+    """The same documents as prompts, each with a short response."""
+    sample = writing_sample()
+    return Sample(
+        sample.X, sample.y, sample.X_new, read_perplexities, spare=sample.spare, models=("gpt2", "llama")
+    )
+
+
 def search_sample() -> Sample:
     """The same documents as corpus, the new ones as queries."""
     return Sample(classification_sample().X, None, list(NEW), read=read_distances)
@@ -307,6 +324,7 @@ KINDS: list[tuple[Callable[[Any], bool], Callable[[], Sample]]] = [
     (answers_by_looks, answering_sample),
     (lambda estimator: hasattr(estimator, "predict_spans") and hasattr(estimator, "scheme"), tagging_sample),
     (lambda estimator: hasattr(estimator, "n_shots"), prompting_sample),
+    (lambda estimator: hasattr(estimator, "perplexity"), continuing_sample),
     (lambda estimator: hasattr(estimator, "predict_n_best"), writing_sample),
     (is_classifier_by_looks, classification_sample),
     (lambda estimator: getattr(estimator, "fine_tune", None) == "labels", contrastive_sample),

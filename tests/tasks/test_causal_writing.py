@@ -1,0 +1,164 @@
+"""CausalLMGenerator: how tokens are chosen, and texts that keep to a grammar."""
+
+import json
+import re
+from typing import Any
+
+import joblib
+import pytest
+
+from sktransformer.exceptions import TruncationWarning
+from sktransformer.tasks.causal import CausalLMGenerator
+from sktransformer.testing.checkpoints import tiny_checkpoint
+
+PROMPTS = ["le", "le chat noir est assis", " ".join(["où est la gare ? le chat"] * 2)]
+
+
+def writer(name: str = "gpt2", **settings: Any) -> CausalLMGenerator:
+    given = {"max_new_tokens": 12, "device": "cpu", "precision": "float32", **settings}
+    return CausalLMGenerator(str(tiny_checkpoint(name)), **given)
+
+
+# -- choosing tokens ---
+
+
+def test_samples_repeat_under_a_seed_alone_and_together() -> None:
+    settings = {"temperature": 1.0, "num_return_sequences": 3, "top_p": 0.95, "random_state": 7}
+    model = writer(**settings)
+    drawn = model.predict(PROMPTS)
+    assert drawn.shape == (3, 3)
+    assert len(set(drawn[1])) > 1
+    assert writer(**settings).predict(PROMPTS).tolist() == drawn.tolist()
+    assert model.predict(PROMPTS[1:2]).tolist() == drawn[1:2].tolist()
+    assert model.set_params(random_state=8).predict(PROMPTS).tolist() != drawn.tolist()
+
+
+def test_cuts_of_the_distribution() -> None:
+    greedy = writer().predict(PROMPTS).tolist()
+    assert writer(temperature=1.0, top_k=1, random_state=0).predict(PROMPTS).tolist() == greedy
+    assert writer(temperature=1.0, top_p=1e-6, random_state=0).predict(PROMPTS).tolist() == greedy
+    assert writer(temperature=1.0, min_p=1.0, random_state=0).predict(PROMPTS).tolist() == greedy
+
+
+def test_penalties_keep_tokens_from_coming_again() -> None:
+    def share_of_different(**settings: Any) -> float:
+        model = writer(max_new_tokens=20, **settings)
+        text = model.predict(["le chat"])[0]
+        tokens = model.tokenizer_(text)["input_ids"]
+        return len(set(tokens)) / len(tokens)
+
+    plain = share_of_different()
+    assert share_of_different(frequency_penalty=100.0) > plain
+    assert share_of_different(repetition_penalty=10.0) > plain
+
+
+def test_stop_strings_are_left_out_and_streams_add_up() -> None:
+    model = writer("gpt2", max_new_tokens=20, temperature=1.0, num_return_sequences=2, random_state=0)
+    pieces: dict[tuple[int, int], list[str]] = {}
+    whole = model.predict(
+        PROMPTS[:2], on_text=lambda row, sample, text: pieces.setdefault((row, sample), []).append(text)
+    )
+    assert {key: "".join(parts) for key, parts in pieces.items()} == {
+        (row, sample): whole[row, sample] for row in range(2) for sample in range(2)
+    }
+    assert max(map(len, pieces.values())) > 3
+    stop = next(character for character in whole[0, 0][3:] if not character.isspace())
+    streamed: dict[tuple[int, int], str] = {}
+
+    def say(row: int, sample: int, text: str) -> None:
+        streamed[row, sample] = streamed.get((row, sample), "") + text
+
+    stopped = model.set_params(stop_strings=[stop]).predict(PROMPTS[:2], on_text=say)
+    assert stopped[0, 0] == whole[0, 0][: whole[0, 0].index(stop)]
+    assert streamed.get((0, 0), "") == stopped[0, 0]
+    assert stop not in "".join(stopped.ravel())
+
+
+def test_a_draft_writes_the_same_text(tmp_path: Any) -> None:
+    plain = writer("gpt2", max_new_tokens=16)
+    expected = plain.predict(PROMPTS[:2]).tolist()
+    assisted = writer("gpt2", max_new_tokens=16, draft_model=str(tiny_checkpoint("gpt2", tmp_path / "draft")))
+    assert assisted.predict(PROMPTS[:2]).tolist() == expected
+    joblib.dump(assisted, tmp_path / "a.joblib")
+    loaded = joblib.load(tmp_path / "a.joblib")
+    assert loaded.draft_ is not None
+    assert loaded.predict(PROMPTS[:2]).tolist() == expected
+    with pytest.raises(ValueError, match="has other tokens than"):
+        writer("gpt2", draft_model=str(tiny_checkpoint("llama"))).predict(PROMPTS)
+    with pytest.raises(ValueError, match=r"does not go with temperature=1.0"):
+        writer(draft_model="x", temperature=1.0).predict(PROMPTS)
+
+
+# -- constraints ---
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "age": {"type": "integer"},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1},
+    },
+    "required": ["name", "age", "tags"],
+    "additionalProperties": False,
+}
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+@pytest.mark.parametrize("max_new_tokens", [1, 7, 60])
+def test_json_is_never_malformed(name: str, max_new_tokens: int) -> None:
+    pytest.importorskip("llguidance")
+    model = writer(name, json_schema=SCHEMA, max_new_tokens=max_new_tokens, temperature=1.0, random_state=0)
+    with pytest.warns(TruncationWarning, match="got a short ending that the constraint allows"):
+        texts = model.predict(["le", "où est la gare ?", ""])
+    for text in texts:
+        found = json.loads(text)
+        assert set(found) == {"name", "age", "tags"}
+        assert isinstance(found["age"], int)
+        assert set(found["tags"]) <= {"a", "b"}
+        assert found["tags"]
+
+
+def test_other_constraints() -> None:
+    pytest.importorskip("llguidance")
+    drawn = {"temperature": 1.0, "num_return_sequences": 4, "random_state": 0, "max_new_tokens": 30}
+    chosen = writer(choices=["oui", "oui, bien sûr", "non"], **drawn).predict(PROMPTS)
+    assert set(chosen.ravel()) <= {"oui", "oui, bien sûr", "non"}
+    for text in writer("llama", regex="[A-C]{3}-[0-9]{2,4}", **drawn).predict(PROMPTS).ravel():
+        assert re.fullmatch("[A-C]{3}-[0-9]{2,4}", text)
+    for text in (
+        writer(grammar='start: "(" start ")" | "x"', **{**drawn, "max_new_tokens": 5}).predict(["a"]).ravel()
+    ):
+        assert re.fullmatch(r"(\(*)x(\)*)", text)
+        assert text.count("(") == text.count(")")
+    beams = writer(choices=["oui", "non"], num_beams=2, num_return_sequences=2, max_new_tokens=8).predict(
+        ["le chat"]
+    )
+    assert set(beams[0]) == {"oui", "non"}
+
+
+@pytest.mark.filterwarnings("ignore::sktransformer.exceptions.TruncationWarning")
+def test_constraints_that_can_not_be_met() -> None:
+    pytest.importorskip("llguidance")
+    for schema, fault in (
+        ({"type": "integer", "minimum": 5, "maximum": 3}, r"minimum \(5\) is greater than maximum \(3\)"),
+        ({"type": "strin"}, "Invalid type: strin"),
+        ({"allOf": [{"type": "string"}, {"type": "integer"}]}, "incompatible types"),
+    ):
+        with pytest.raises(ValueError, match=f"the constraint can't be met or read: .*{fault}"):
+            writer(json_schema=schema).predict(["le"])
+    with pytest.raises(ValueError, match=r"can't be met or read: .*unclosed character class"):
+        writer(regex="[a-").predict(["le"])
+    with pytest.raises(ValueError, match="the constraint can't be met: no text does"):
+        writer(regex=r"[^\s\S]").predict(["le"])
+    with pytest.raises(ValueError, match="json_schema=False can't be met"):
+        writer(json_schema=False).predict(["le"])
+    with pytest.raises(ValueError, match="json_schema can't be read as JSON"):
+        writer(json_schema="{").predict(["le"])
+    with pytest.raises(ValueError, match="json_schema and regex contradict each other"):
+        writer(json_schema={}, regex="a").predict(["le"])
+    with pytest.raises(ValueError, match="choices is empty"):
+        writer(choices=[]).predict(["le"])
+    with pytest.raises(TypeError, match="choices must be a list"):
+        writer(choices="oui").predict(["le"])
+    with pytest.raises(ValueError, match="stop_strings would cut a constrained text"):
+        writer(choices=["oui"], stop_strings=["u"]).predict(["le"])
