@@ -26,6 +26,7 @@ NAMES = (
     "answering",
     "embedding",
     "retrieval",
+    "architecture",
 )
 
 

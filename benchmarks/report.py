@@ -63,6 +63,10 @@ AIMS: tuple[Aim, ...] = (
      "Approximate search against the exact one, a query a call"),
     ("tuned_search", ("points_gained",), ">=", 5, "Fine-tuned embedder, points of recall at 1 above the frozen one"),
     ("tagging_words", ("accuracy",), ">=", 0.95, "Parts of speech, French, accuracy of words"),
+    ("architecture", ("padded", "reading", "times_faster"), ">=", 1, "Our encoder against BERT of its shape, reading"),
+    ("architecture", ("padded", "training", "times_faster"), ">=", 1, "The same, a training step"),
+    ("architecture", ("packed", "reading", "times_faster"), ">=", 1, "The same on packed rows, reading"),
+    ("architecture", ("packed", "training", "times_faster"), ">=", 1, "The same on packed rows, a training step"),
     ("tagging_cost", ("times_longer", "cpu"), "<=", 1.15, "A training step with a CRF / one without"),
 )  # fmt: skip
 

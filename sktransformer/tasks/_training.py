@@ -29,9 +29,9 @@ from .._engine.training.callbacks import Introduction, named_callbacks
 from .._engine.training.data import DocumentTargets, Examples, TrainingData, normalized_weights
 from .._engine.training.fit import TrainingResult, TrainingSettings, train
 from .._engine.training.net import Data
-from .._engine.training.schedules import schedule
 from .._engine.training.steps import Step
 from .._engine.validation import check_choice, check_flag, check_number
+from ..nn.schedules import schedule
 from ._base import TransformerEstimator, text_encoder
 from ._holdout import held_out, validation_score
 

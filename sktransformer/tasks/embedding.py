@@ -70,7 +70,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
         Rows of one optimizer step, each of which is set against all others; memory does not grow with it.
     learning_rate : float, default=3e-5
         Highest learning rate of AdamW. Small encoders (MiniLM, multilingual-e5-small) take 1e-4.
-    lr_schedule : {"linear", "cosine", "constant"}, default="linear"
+    lr_schedule : {"linear", "cosine", "constant", "inverse_sqrt"}, default="linear"
         How the learning rate falls after the warm-up.
     warmup_ratio : float, default=0.1
         Share of the steps over which the learning rate climbs to its highest.

@@ -66,7 +66,7 @@ class TransformerRegressor(RegressorMixin, TrainedTransformer):
         Documents of one optimizer step, however the step is cut to fit in memory.
     learning_rate : float, default=3e-5
         Highest learning rate of AdamW. Small encoders (MiniLM, multilingual-e5-small) want 1e-4 to 3e-4.
-    lr_schedule : {"linear", "cosine", "constant"}, default="linear"
+    lr_schedule : {"linear", "cosine", "constant", "inverse_sqrt"}, default="linear"
         How the learning rate falls after the warm-up.
     warmup_ratio : float, default=0.1
         Share of the steps over which the learning rate climbs to its highest.

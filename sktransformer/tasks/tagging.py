@@ -49,7 +49,7 @@ class TransformerTokenClassifier(Tagger):
     learning_rate : float, default=3e-5
         Highest learning rate of AdamW. Small encoders (MiniLM, multilingual-e5-small) want 1e-4 to 3e-4. The scores
         of a CRF learn at 1e-2, or at this rate where it is higher.
-    lr_schedule : {"linear", "cosine", "constant"}, default="linear"
+    lr_schedule : {"linear", "cosine", "constant", "inverse_sqrt"}, default="linear"
         How the learning rate falls after the warm-up.
     warmup_ratio : float, default=0.1
         Share of the steps over which the learning rate climbs to its highest.

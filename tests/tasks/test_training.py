@@ -97,7 +97,7 @@ class LayerCalls(Callback):
         self.hook.remove()
 
 
-@pytest.mark.parametrize("name", ["linear", "cosine", "constant"])
+@pytest.mark.parametrize("name", ["linear", "cosine", "constant", "inverse_sqrt"])
 @pytest.mark.parametrize("warmup_ratio", [0.0, 0.3])
 def test_rates_follow_the_formula(
     quick: Maker, mails: list[str], labels: list[str], name: str, warmup_ratio: float

@@ -12,11 +12,11 @@ from skorch.callbacks import EpochTimer, GradientNormClipping, LRScheduler, Pass
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel
 
+from ...nn.schedules import schedule
 from ..errors import NonFiniteLossError
 from ..text.batches import Collator
 from .callbacks import ProgressBar, StopWhenDue, ValidationScoring
 from .net import Data, MicroBatchNet
-from .schedules import schedule
 from .steps import Step
 
 HISTORY = ("epoch", "train_loss", "valid_score", "learning_rate", "dur")

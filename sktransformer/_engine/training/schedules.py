@@ -1,50 +1,13 @@
-"""Learning-rate schedules as factors of the step, and the optimizer's parameter groups."""
+"""The optimizer and its parameter groups."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 from ..checkpoints.structure import depth_of, layer_count, without_decay
-from ..errors import did_you_mean
-
-SCHEDULES = ("linear", "cosine", "constant")
-
-
-def schedule(name: str, n_steps: int, warmup_ratio: float) -> Callable[[int], float]:
-    """Return the factor on the learning rate at each step.
-
-    It climbs linearly over the first ``warmup_ratio * n_steps`` steps, then falls to 0 linearly or along half a cosine,
-    or stays ("constant").
-
-    References
-    ----------
-    Linear: Devlin et al. 2019, "BERT", appendix A.2. Cosine: Loshchilov and Hutter 2017, "SGDR", equation 5.
-    """
-    if name not in SCHEDULES:
-        hint = did_you_mean(str(name), SCHEDULES)
-        raise ValueError(f"lr_schedule={name!r} is not known; choose one of {SCHEDULES}.{hint}")
-    if not 0.0 <= warmup_ratio <= 1.0:
-        raise ValueError(f"warmup_ratio must lie in [0, 1], got {warmup_ratio!r}.")
-    n_warmup = math.ceil(warmup_ratio * n_steps)
-
-    def factor(step: int) -> float:
-        if step < n_warmup:
-            return (step + 1) / (n_warmup + 1)
-        progress = (step - n_warmup) / max(1, n_steps - n_warmup)
-        if name == "constant":
-            return 1.0
-        return (
-            max(0.0, 1.0 - progress)
-            if name == "linear"
-            else 0.5 * (1.0 + math.cos(math.pi * min(1.0, progress)))
-        )
-
-    return factor
 
 
 def parameter_groups(

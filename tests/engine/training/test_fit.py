@@ -17,7 +17,7 @@ from sktransformer._engine.inference.forward import Passes, forward, read_logits
 from sktransformer._engine.training import fit as room
 from sktransformer._engine.training.fit import HISTORY, TrainingResult, train
 from sktransformer._engine.training.losses import CrossEntropy, OnLogits
-from sktransformer._engine.training.schedules import schedule
+from sktransformer.nn.schedules import schedule
 
 MakeTask = Callable[..., Any]
 
@@ -68,7 +68,7 @@ def test_the_loss_of_an_epoch_is_the_mean_over_documents(make_task: MakeTask) ->
     assert [row["train_loss"] for row in run(task).history] == pytest.approx([expected] * 3, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", ["linear", "cosine", "constant"])
+@pytest.mark.parametrize("name", ["linear", "cosine", "constant", "inverse_sqrt"])
 def test_each_step_learns_at_its_rate_of_the_schedule(name: str, make_task: MakeTask) -> None:
     seen: list[float] = []
 

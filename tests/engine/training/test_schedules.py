@@ -13,7 +13,8 @@ from torch import nn
 
 from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.checkpoints.structure import depth_of
-from sktransformer._engine.training.schedules import SCHEDULES, fused_adamw, parameter_groups, schedule
+from sktransformer._engine.training.schedules import fused_adamw, parameter_groups
+from sktransformer.nn.schedules import SCHEDULES, schedule
 from sktransformer.testing.checkpoints import ENCODERS
 
 Loader = Callable[..., Checkpoint]
