@@ -182,6 +182,8 @@ class MultiHeadAttention(nn.Module):
         else:
             key, value = self._of_memory(memory, cache)
         dropout = self.dropout if self.training else 0.0
+        if need_weights and "packed_layout" in kwargs:
+            raise ValueError("a packed row has no attention weights; pass the texts as padded rows.")
         if need_weights or self.config._attn_implementation == "eager":
             mixed, weights = self._written_out(query, key, value, mask, dropout)
         else:

@@ -83,6 +83,14 @@ def test_what_knows_the_place_in_the_row_is_padded(build, fields):
     assert not prepare(build(EncoderForSequenceClassification, **fields), "classification")
 
 
+def test_a_packed_row_has_no_weights(build, encoded):
+    model = build(EncoderForSequenceClassification)
+    prepare(model, "tokens")
+    batch = collator("packed").batch(Windows(*encoded), np.arange(4))
+    with pytest.raises(ValueError, match="pass the texts as padded rows"):
+        model(**batch.inputs(), output_attentions=True)
+
+
 def test_decoders_are_padded(build):
     assert not prepare(build(DecoderForSequenceClassification), "classification")
 
