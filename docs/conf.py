@@ -85,9 +85,20 @@ def write_api_page() -> None:
         heading = HEADINGS.get(room, room)
         text += f"\n{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :toctree: .\n\n"
         text += "".join(f"   {name}\n" for name in group)
+    text += _parts_of_nn()
     page = HERE / "api" / "generated" / "index.rst"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
+
+
+def _parts_of_nn() -> str:
+    """List what `sktransformer.nn` has beside the names that the root has too."""
+    from sktransformer import nn
+
+    names = sorted(set(nn.__all__) - set(sktransformer._ROOMS))
+    listed = "".join(f"   nn.{name}\n" for name in names)
+    heading = "Parts of the architecture, imported from ``sktransformer.nn``"
+    return f"\n{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :toctree: .\n\n{listed}"
 
 
 def skip_inherited(app, what, name, member, skip, options):
