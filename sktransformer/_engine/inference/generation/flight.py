@@ -13,6 +13,7 @@ from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
 from .cache import RowCache, join_sources, keep_sources
+from .positions import takes_positions
 from .rows import Prompt
 
 READ = {"cuda": 65_536, "mps": 8192}  # tokens, padding included, of a pass that reads prompts
@@ -130,6 +131,8 @@ class Flight:
                 "attention_mask": self.source_mask.long(),
                 "encoder_outputs": BaseModelOutput(last_hidden_state=self._encoded(encoded)),
             }
+            if self._names.positions:
+                arguments["decoder_position_ids"] = positions
         else:
             cache = self.cache
             arguments |= {"input_ids": ids, "attention_mask": mask.long()}
@@ -203,6 +206,8 @@ def _arguments(model: PreTrainedModel) -> _Names:
     body = inspect.signature(model.base_model.forward).parameters
     return _Names(
         "cache" if "cache" in own else "past_key_values",  # the name before transformers 5.24
-        "position_ids" in own or "position_ids" in body,
+        takes_positions(model)
+        if model.config.is_encoder_decoder
+        else "position_ids" in own or "position_ids" in body,
         "logits_to_keep" in own,
     )

@@ -1,4 +1,4 @@
-"""Positions of rows that are not all equally far: what decoders of encoder-decoder models have no argument for.
+"""Positions of rows that are not all equally far: what most decoders of encoder-decoder models can't be told.
 
 A decoder of the BART family counts positions from the length of the cache, alike for all rows. Rows that joined later
 have fewer tokens than that. For the time of a generation a hook on the decoder's position table gives each row its own.
@@ -6,6 +6,7 @@ have fewer tokens than that. For the time of a generation a hook on the decoder'
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -35,17 +36,24 @@ TABLES = frozenset(
 _positions: ContextVar[torch.Tensor | None] = ContextVar("positions", default=None)
 
 
+def takes_positions(model: PreTrainedModel) -> bool:
+    """Whether the decoder of an encoder-decoder model has an argument for positions, as those of `nn` do."""
+    return "decoder_position_ids" in inspect.signature(model.base_model.forward).parameters
+
+
 def rows_may_differ(model: PreTrainedModel) -> bool:
     """Whether rows of a batch may have different numbers of tokens in the decoder."""
     kind = model.config.model_type
-    return not model.config.is_encoder_decoder or kind in RELATIVE or kind in TABLES
+    return not model.config.is_encoder_decoder or kind in RELATIVE or kind in TABLES or takes_positions(model)
 
 
 @contextmanager
 def row_positions(model: PreTrainedModel) -> Iterator[Callable[[torch.Tensor], None]]:
     """Give a function that says the positions (B, T) of the tokens of the next pass, in this thread alone."""
-    table = getattr(model.get_decoder(), "embed_positions", None) if model.config.is_encoder_decoder else None
-    if model.config.model_type not in TABLES or table is None:
+    table = (
+        getattr(model.get_decoder(), "embed_positions", None) if model.config.model_type in TABLES else None
+    )
+    if table is None or not model.config.is_encoder_decoder:
         yield lambda positions: None
         return
     before = _positions.set(None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -23,6 +25,7 @@ from sktransformer._engine.inference.generation import schedule
 from sktransformer._engine.inference.generation.generate import generate
 from sktransformer._engine.inference.generation.options import Decoding
 from sktransformer._engine.inference.generation.rows import Prompt
+from sktransformer.nn import DecoderForCausalLM, EncoderDecoderForSeq2SeqLM, TransformerConfig
 
 LONGEST = 12
 FIVE = ("gpt2", "llama", "t5", "bart", "marian")
@@ -96,6 +99,22 @@ HALVES = {
 OTHERS = {
     "mbart": lambda: MBartForConditionalGeneration(MBartConfig(**SIZES, **HALVES)),
     "nllb": lambda: M2M100ForConditionalGeneration(M2M100Config(**SIZES, **HALVES)),
+    **{
+        f"ours, {positions}": functools.partial(
+            lambda positions: EncoderDecoderForSeq2SeqLM(
+                TransformerConfig(
+                    architecture="encoder-decoder", hidden_size=32, num_layers=2, positions=positions, **SIZES
+                )
+            ),
+            positions,
+        )
+        for positions in ("sinusoidal", "learned", "rotary", "alibi", "relative")
+    },
+    "ours, a decoder": lambda: DecoderForCausalLM(
+        TransformerConfig(
+            architecture="decoder", hidden_size=32, num_layers=2, num_key_value_heads=1, **SIZES
+        )
+    ),
     "sliding windows, grouped keys": lambda: MistralForCausalLM(
         MistralConfig(**SIZES, **BODY, num_key_value_heads=2, sliding_window=6)
     ),
@@ -110,12 +129,13 @@ def test_other_ways_of_counting_positions(most_rows, spread, name, beams):
     model = OTHERS[name]().eval()
     spread(model)
     encodes, stops = model.config.is_encoder_decoder, (2, 7, 16, 25, 34, 43)
+    begin = (model.config.decoder_start_token_id,) if encodes else ()
     random = np.random.default_rng(0)
     prompts = [random.integers(5, 60, size=n).astype(np.int32) for n in (1, 5, 20, 3, 9, 33, 2, 17)]
     most_rows(4)
     found = generate(
         schedule.Run(model, torch.device("cpu"), torch.float32, 10_000),
-        [Prompt(ids, (2,) if encodes else ()) for ids in prompts],
+        [Prompt(ids, begin) for ids in prompts],
         Decoding(max_new_tokens=20, stop_ids=stops, num_beams=beams),
     )
     for ids, texts in zip(prompts, found, strict=True):
