@@ -27,6 +27,9 @@ NAMES = (
     "embedding",
     "retrieval",
     "architecture",
+    "generation",
+    "toy_sequences",
+    "translation",
 )
 
 
