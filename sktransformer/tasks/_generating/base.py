@@ -32,7 +32,13 @@ from .._base import text_encoder
 from .._embedding.prompts import prompted
 from .._training import TrainedTransformer
 from .ids import WritingIds, writing_ids
-from .languages import check_languages, first_token, set_source, words_before
+from .languages import (
+    check_languages,
+    first_token,
+    set_source,
+    starts_with_language,
+    words_before,
+)
 from .targets import TargetTexts, encode_targets, longest_target, read_targets, warn_cut_sources
 
 WRITING_BUDGET = {"cuda": 131_072, "mps": 16_384}  # tokens of all texts in flight
@@ -226,12 +232,8 @@ class SequenceTransformer(TrainedTransformer):
     def _decoding(self, n_outputs: int, ids: WritingIds | None = None, seed: int = 0) -> Decoding:
         own: dict[str, Any] = {}
         if ids is not None:
-            first = first_token(self.model_.config, self.tokenizer_, self.target_language)
-            own = {
-                "stop_ids": ids.stops,
-                "forced_first": (ids.first if first is None else first) if not self.target_prefix else None,
-                "forced_last": ids.last,
-            }
+            first = None if self.target_prefix else self._start(ids)[1]
+            own = {"stop_ids": ids.stops, "forced_first": first, "forced_last": ids.last}
         return Decoding(
             max_new_tokens=self.max_new_tokens,
             min_new_tokens=self.min_new_tokens,
@@ -258,11 +260,17 @@ class SequenceTransformer(TrainedTransformer):
         config = self.model_.config
         return None if config.model_type in RELATIVE else max_tokens(config, None)
 
+    def _start(self, ids: WritingIds) -> tuple[int, int | None]:
+        """Return the token that the decoder starts with, and the one that its text has to begin with, if any."""
+        language = first_token(self.model_.config, self.tokenizer_, self.target_language)
+        if language is not None and starts_with_language(self.tokenizer_):
+            return language, None
+        return ids.start, ids.first if language is None else language
+
     def _begin(self, ids: WritingIds) -> tuple[int, ...]:
         """Return what the decoder reads before a text: the start, a language or another token, the target's prefix."""
-        first = first_token(self.model_.config, self.tokenizer_, self.target_language)
-        first = ids.first if first is None else first
-        begin = (ids.start,) if first is None or first == ids.start else (ids.start, first)
+        start, first = self._start(ids)
+        begin = (start,) if first is None else (start, first)
         if not self.target_prefix:
             return begin
         return (*begin, *self.text_encoder_.targets([self.target_prefix])[0].tolist())
@@ -275,7 +283,7 @@ class SequenceTransformer(TrainedTransformer):
         encoded = self._encode_again(X)
         ids = self._writing_ids()
         options = self._decoding(n_outputs, ids, draw_seed(self.random_state) if self.do_sample else 0)
-        begin = self._begin(ids) if self.target_prefix else (ids.start,)
+        begin = self._begin(ids) if self.target_prefix else self._start(ids)[:1]
         prompts = [Prompt(part, begin) for part in np.split(encoded.ids, encoded.starts[1:-1])]
         passes = self._passes()
         budget = WRITING_BUDGET.get(passes.collator.device.type, CPU_WRITING_BUDGET)

@@ -75,20 +75,24 @@ def first_token(config: Any, tokenizer: Any, target: str | None) -> int | None:
     return _token(tokenizer, target)
 
 
+def starts_with_language(tokenizer: Any) -> bool:
+    """Whether the decoder starts with the token of the language itself: the first mBART, not that of 50 languages."""
+    return type(tokenizer).__name__.removesuffix("Fast") == "MBartTokenizer"
+
+
 def _token(tokenizer: Any, language: str) -> int | None:
-    by_code = getattr(tokenizer, "lang_code_to_id", None) or {}
-    if language in by_code:
-        return int(by_code[language])
     if language not in _codes(tokenizer):
         return None
-    return int(tokenizer.convert_tokens_to_ids(language))
+    named = getattr(tokenizer, "lang_code_to_token", {}).get(language, language)  # M2M100's "__fr__" for "fr"
+    return int(tokenizer.convert_tokens_to_ids(named))
 
 
 def _codes(tokenizer: Any) -> list[str]:
-    """Return the codes of languages that a tokenizer knows: its special tokens that are not marked as such."""
-    by_code = getattr(tokenizer, "lang_code_to_id", None)
-    if by_code:
-        return sorted(by_code)
+    """Return the codes of languages that a tokenizer knows."""
+    for name in ("lang_code_to_token", "lang_code_to_id"):
+        if getattr(tokenizer, name, None):
+            return sorted(getattr(tokenizer, name))
+    # NLLB's are special tokens that are not marked as such
     return sorted(token for token in tokenizer.all_special_tokens if not token.startswith(("<", "[")))
 
 
