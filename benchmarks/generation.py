@@ -17,7 +17,7 @@ import torch
 
 from .common import arguments, bundled, interleave, prepare, ratio, say, seconds, timed, write
 
-MODEL = "SmolLM2-135M-Instruct"
+MODEL = "bundled:SmolLM2-135M-Instruct"
 INSTRUCTIONS = (
     "Name a colour.",
     "List five animals, with a sentence on each.",
