@@ -67,6 +67,10 @@ AIMS: tuple[Aim, ...] = (
     ("architecture", ("padded", "training", "times_faster"), ">=", 1, "The same, a training step"),
     ("architecture", ("packed", "reading", "times_faster"), ">=", 1, "The same on packed rows, reading"),
     ("architecture", ("packed", "training", "times_faster"), ">=", 1, "The same on packed rows, a training step"),
+    ("generation", ("Transformers, batches of 8", "times_ours"), ">=", 1.5, "Generation against batches of 8"),
+    ("toy_sequences", ("copy", "exact_match"), ">=", 1, "Copies of held-out sequences, exact match"),
+    ("toy_sequences", ("reversal", "exact_match"), ">=", 1, "Reversals of held-out sequences, exact match"),
+    ("translation", ("train", "exact_match"), ">=", 0.95, "Translation from scratch, training pairs exact"),
     ("tagging_cost", ("times_longer", "cpu"), "<=", 1.15, "A training step with a CRF / one without"),
 )  # fmt: skip
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from .embedding_tables import embedding, tuned_search
+from .generation_tables import generation, toy_sequences, translation
 from .tables import Record, number, spread, table
 
 
@@ -363,4 +364,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "tagging_legal": ("Legal sequences of tags", tagging_legal),
     "architecture": ("Our encoder and Transformers' BERT", architecture),
     "tagging_cost": ("What a CRF costs", tagging_cost),
+    "generation": ("Generation", generation),
+    "toy_sequences": ("Copies and reversals", toy_sequences),
+    "translation": ("Translation from scratch", translation),
 }
