@@ -21,6 +21,7 @@ from transformers import BartConfig, T5Config
 
 from sktransformer import Seq2SeqGenerator, bleu_score, chrf_score
 from sktransformer.exceptions import TruncationWarning, WrongTaskError
+from sktransformer.nn import TransformerConfig
 from sktransformer.testing import tiny_checkpoint
 
 X = ["le chat dort", "le chien dort", "le chat mange", "où est le petit chien noir ?"] * 3
@@ -114,7 +115,7 @@ def test_smoothing_raises_the_loss_and_is_bounded():
         generator("bart", label_smoothing=1.0).fit(X, Y)
 
 
-@pytest.mark.parametrize("config", ["bart", "t5"])
+@pytest.mark.parametrize("config", ["bart", "t5", "ours"])
 def test_from_scratch_with_a_tokenizer_of_both_sides(config):
     sizes = {"d_model": 32, "vocab_size": 400}
     if config == "bart":
@@ -124,6 +125,14 @@ def test_from_scratch_with_a_tokenizer_of_both_sides(config):
             for what, n in (("layers", 1), ("attention_heads", 2), ("ffn_dim", 64))
         }
         model = BartConfig(**sizes, **half, max_position_embeddings=64)
+    elif config == "ours":
+        model = TransformerConfig(
+            architecture="encoder-decoder",
+            hidden_size=32,
+            num_layers=1,
+            num_attention_heads=2,
+            vocab_size=400,
+        )
     else:
         model = T5Config(**sizes, d_ff=64, d_kv=16, num_layers=1, num_heads=2)
     one = generator("bart", model=model, max_epochs=60, max_length=64, dropout=0.0, attention_dropout=0.0)
@@ -132,6 +141,10 @@ def test_from_scratch_with_a_tokenizer_of_both_sides(config):
     one.fit(X, Y)
     assert one.predict(X[:4]).tolist() == Y[:4]
     assert "▁sleeps" in one.tokenizer_.get_vocab() or "Ġsleeps" in one.tokenizer_.get_vocab()
+    file = io.BytesIO()
+    joblib.dump(one, file)
+    file.seek(0)
+    assert joblib.load(file).predict(NEW).tolist() == one.predict(NEW).tolist()
 
 
 def test_early_stopping_writes_the_held_out_pairs():
@@ -316,12 +329,20 @@ def test_what_is_refused():
         generator("t5", top_p=0.5).fit(X, Y)
 
 
-@pytest.mark.parametrize("name", ["camembert", "gpt2"])
-def test_a_model_of_another_kind_names_the_right_estimator(name):
-    one = generator(name)
-    with pytest.raises(WrongTaskError, match="model"):
+@pytest.mark.parametrize(
+    ("model", "right"),
+    [
+        (str(tiny_checkpoint("camembert")), "TransformerClassifier"),
+        (str(tiny_checkpoint("gpt2")), "CausalLMGenerator"),
+        (TransformerConfig(), "TransformerClassifier"),
+        (TransformerConfig(architecture="decoder"), "CausalLMGenerator"),
+    ],
+)
+def test_a_model_of_another_kind_names_the_right_estimator(model, right):
+    one = Seq2SeqGenerator(model)
+    with pytest.raises(WrongTaskError, match=right):
         one.fit(X, Y)
-    with pytest.raises(WrongTaskError, match="model"):
+    with pytest.raises(WrongTaskError if isinstance(model, str) else NotFittedError):
         one.predict(X)
 
 
