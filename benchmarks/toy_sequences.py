@@ -2,8 +2,8 @@
 
     python -m benchmarks.toy_sequences [--quick]
 
-Sequences of 2 to 8 letters out of 16, as many of each length; those held out have lengths seen in training, and none of
-them was trained on.
+Different sequences of 2 to 8 letters out of 16; those held out have lengths seen in training, and none of them was
+trained on.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ def sequences(n: int, seed: int) -> list[str]:
     """Return `n` different sequences, letters with blanks between."""
     random = np.random.default_rng(seed)
     found: dict[str, None] = {}
-    while len(found) < n:
-        found[" ".join(random.choice(LETTERS, size=2 + len(found) % (LONGEST - 1)))] = None
+    while len(found) < n:  # of the shortest there are few, and soon none that is new
+        found[" ".join(random.choice(LETTERS, size=random.integers(2, LONGEST + 1)))] = None
     return list(found)
 
 
