@@ -30,6 +30,8 @@ NAMES = (
     "generation",
     "toy_sequences",
     "translation",
+    "prompting",
+    "constrained",
 )
 
 

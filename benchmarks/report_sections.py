@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from .embedding_tables import embedding, tuned_search
 from .generation_tables import generation, toy_sequences, translation
+from .prompting_tables import constrained, prompting
 from .tables import Record, number, spread, table
 
 
@@ -359,6 +360,8 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "embedding": ("Embeddings", embedding),
     "budget": ("Token budgets, precision, growth", budget),
     "regression": ("Similarity of pairs", regression),
+    "prompting": ("Labels by prompting", prompting),
+    "constrained": ("Constrained JSON", constrained),
     "tagging_words": ("Parts of speech", tagging_words),
     "tagging_entities": ("Entities", tagging_entities),
     "tagging_legal": ("Legal sequences of tags", tagging_legal),

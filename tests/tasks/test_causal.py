@@ -233,7 +233,7 @@ def test_conversations_refused(chatty: str) -> None:
     with pytest.raises(ValueError, match='chat="never" does not allow it'):
         CausalLMGenerator(chatty, chat="never").predict(asked)
     model = CausalLMGenerator(chatty, device="cpu")
-    with pytest.raises(TypeError, match="not lists of messages; pass \\[messages\\]"):
+    with pytest.raises(TypeError, match=r"X\[0\] is a message, not a list of messages; pass \[messages\]"):
         model.predict(asked[0])
     with pytest.raises(TypeError, match=r"X\[1\]\[0\] must be a message like"):
         model.predict([asked[0], [{"content": "x"}]])

@@ -99,7 +99,8 @@ def _takes_parts(model: PreTrainedModel) -> bool:
 
     Padding stands between the parts, so that a mask alone would tell positions wrongly, and windows would count it.
     """
-    if getattr(model.config, "positions", None) == "alibi":
+    by_distance = getattr(model.config, "positions", None) in ("alibi", "relative")
+    if by_distance or getattr(model.config, "alibi", False):
         return False  # distances are counted between places in the cache, padding included
     if not {"position_ids", cache_name(model)} <= set(signature(model.forward).parameters):
         return False

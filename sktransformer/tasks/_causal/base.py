@@ -24,7 +24,7 @@ from ..._engine.text.documents import Documents
 from ..._engine.text.encoding import TextEncoder
 from ..._engine.training.data import Examples, TokenTargets, TrainingData, normalized_weights
 from ..._engine.training.language_modelling import OnNextTokens
-from ..._engine.validation import check_choice, check_flag
+from ..._engine.validation import check_choice, check_flag, check_number
 from .._base import PADDED_CPU, text_encoder
 from .._training import TrainedTransformer
 from .examples import Lines, Responses, lines, read_responses, warn_cut_examples
@@ -63,6 +63,9 @@ class ContinuingTransformer(TrainedTransformer):
 
     def _validate_common(self) -> None:
         super()._validate_common()
+        check_number(
+            "max_length", self.max_length, low=2, integer=True
+        )  # one token to tell, one to tell it from
         check_choice("chat", self.chat, CHATS)
         check_flag("packing", self.packing)
 

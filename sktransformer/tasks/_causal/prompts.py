@@ -85,8 +85,11 @@ def _conversations(X: Any) -> list[Any] | None:
     if not isinstance(X, (list, tuple)):
         return None
     holds = any(isinstance(row, (list, tuple)) and row and isinstance(row[0], Mapping) for row in X)
-    if not holds and any(isinstance(row, Mapping) for row in X):
-        raise TypeError("X holds messages, not lists of messages; pass [messages] for one conversation.")
+    for i, row in enumerate(X):
+        if isinstance(row, Mapping) and "role" in row:
+            raise TypeError(
+                f"X[{i}] is a message, not a list of messages; pass [messages] for one conversation."
+            )
     return list(X) if holds else None
 
 

@@ -9,6 +9,7 @@ import torch
 
 from sktransformer._engine.checkpoints.heads import Head
 from sktransformer._engine.checkpoints.loading import Checkpoint
+from sktransformer._engine.devices import seeded
 from sktransformer._engine.inference import continuations as module
 from sktransformer._engine.inference.continuations import Continuations, continuation_scores
 from sktransformer._engine.inference.forward import Passes
@@ -106,6 +107,26 @@ def test_what_texts_share_leaves_each_a_token() -> None:
     assert module._common(rows) == 2
     assert module._common([rows[0], np.array([2, 2, 3], dtype=np.int32)]) == 0
     assert module._common(rows[:1]) == 0
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rotary", "alibi", "relative", "none"])
+def test_all_kinds_of_positions(positions: str) -> None:
+    from sktransformer.nn import DecoderForCausalLM, TransformerConfig
+
+    config = TransformerConfig(
+        architecture="decoder",
+        vocab_size=60,
+        hidden_size=32,
+        num_layers=2,
+        num_attention_heads=2,
+        positions=positions,
+        max_position_embeddings=64,
+    )
+    with seeded(0, torch.device("cpu")):
+        loaded = Checkpoint(DecoderForCausalLM(config).eval(), None, False)
+    texts, continuations = drawn(60)
+    expected = [[by_hand(loaded, text, one) for one in continuations.ids] for text in texts]
+    np.testing.assert_allclose(continuation_scores(passes(loaded), texts, continuations), expected, atol=1e-5)
 
 
 def test_windows_and_models_without_positions_are_read_whole(checkpoint: Getter) -> None:
