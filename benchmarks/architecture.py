@@ -2,7 +2,8 @@
 
 One forward pass without gradients and one training step (forward, backward, fused AdamW) of each, on padded batches
 as any loop makes them and on packed rows as the estimators make them; both take the same tensors, the same attention
-kernels and, in training, the same dropout. Hidden states and gradients are compared before anything is timed.
+kernels and, in training, dropout of the same probability, which ours draws in its own way (`nn.dropout`). Logits
+and gradients are compared before anything is timed.
 
     python -m benchmarks.architecture [--rounds N] [--quick]
 """

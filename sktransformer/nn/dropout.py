@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch import nn
 from torch.autograd.function import once_differentiable
 
 STEPS = 65_536  # values of sixteen bits
@@ -51,3 +52,19 @@ def dropout(x: torch.Tensor, p: float) -> torch.Tensor:
     """Drop elements of a CPU tensor of any shape with probability `p`, and scale the others by 1 / (1 - p)."""
     dropped: torch.Tensor = _Dropout.apply(x, p)  # type: ignore[no-untyped-call]
     return dropped
+
+
+class Dropout(nn.Dropout):
+    """torch's dropout, drawn as this module does where that is faster: in training, on a CPU.
+
+    Examples
+    --------
+    >>> dropped = Dropout(0.5)(torch.ones(1000))
+    >>> sorted(set(dropped.tolist()))
+    [0.0, 2.0]
+    """
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        """Drop elements of `x`, of any shape, in training; return it as it is otherwise."""
+        here = self.training and 0.0 < self.p < 1.0 and x.device.type == "cpu" and x.is_floating_point()
+        return dropout(x, self.p) if here and not torch.compiler.is_compiling() else super().forward(x)

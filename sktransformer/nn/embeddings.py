@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from .config import TransformerConfig
+from .dropout import Dropout
 from .norms import make_norm
 from .positions import sinusoidal
 from .residual import TokenTable
@@ -47,7 +48,7 @@ class Embeddings(nn.Module):
         self.positions = nn.Embedding(self.longest, width) if self.kind == "learned" else None
         self.segments = nn.Embedding(config.type_vocab_size, width) if config.type_vocab_size else None
         self.norm = make_norm(config) if config.embedding_norm else None
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self,

@@ -17,6 +17,7 @@ from transformers.modeling_outputs import (
 )
 
 from .config import DecoderConfig, TransformerConfig
+from .dropout import Dropout
 from .experts import balance_losses
 from .feed_forward import ACTIVATIONS
 from .models import DecoderModel, EncoderModel, TransformerPreTrainedModel, returns_tuple
@@ -67,8 +68,8 @@ class MaskedLMHead(nn.Module):
         return scores
 
 
-def _head_dropout(config: TransformerConfig) -> nn.Dropout:
-    return nn.Dropout(config.dropout if config.classifier_dropout is None else config.classifier_dropout)
+def _head_dropout(config: TransformerConfig) -> Dropout:
+    return Dropout(config.dropout if config.classifier_dropout is None else config.classifier_dropout)
 
 
 def with_balance(

@@ -16,6 +16,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 
 from .attention import MultiHeadAttention
 from .config import TransformerConfig
+from .dropout import Dropout
 from .experts import make_feed_forward
 from .norms import make_norm
 from .positions import Rotation
@@ -65,7 +66,7 @@ class TransformerLayer(GradientCheckpointingLayer):
         self.cross_attention_norm = make_norm(config) if cross else None
         self.feed_forward = make_feed_forward(config)
         self.feed_forward_norm = make_norm(config)
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
 
     def forward(
         self,

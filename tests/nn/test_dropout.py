@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 import torch
 
-from sktransformer.nn.dropout import dropout, factor, kept
+from sktransformer.nn.dropout import Dropout, dropout, factor, kept
 
 
 @pytest.fixture(autouse=True)
@@ -68,3 +68,14 @@ def test_a_transposed_input() -> None:
     x = torch.arange(1.0, 13.0).reshape(3, 4).t()
     y = dropout(x, 0.5)
     assert ((y == 0) | (y == 2 * x)).all()
+
+
+def test_the_module_drops_in_training_alone():
+    module, x = Dropout(0.25), torch.ones(40_000, requires_grad=True)
+    dropped = module(x)
+    assert dropped.unique().tolist() == [0.0, pytest.approx(4 / 3)]
+    assert dropped.detach().mean().item() == pytest.approx(1.0, abs=0.02)
+    dropped.sum().backward()
+    assert torch.equal(x.grad, dropped.detach())
+    assert torch.equal(module.eval()(x), x)
+    assert torch.equal(Dropout(0.0)(x), x)
