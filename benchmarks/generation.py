@@ -99,8 +99,8 @@ class Work:
 
 def main() -> None:
     parser = arguments(__doc__ or "", rounds=2, threads=1)
-    parser.add_argument("--prompts", type=int, default=16)
-    parser.add_argument("--longest", type=int, default=64, help="tokens of an answer (%(default)s)")
+    parser.add_argument("--prompts", type=int, default=len(INSTRUCTIONS))
+    parser.add_argument("--longest", type=int, default=128, help="tokens of an answer (%(default)s)")
     options = parser.parse_args()
     if options.quick:
         options.prompts, options.longest = 4, 8
@@ -108,7 +108,7 @@ def main() -> None:
     work = Work(options)
     peers: dict[str, Callable[[], list[list[int]]]] = {
         "Transformers, batches of 8": Peer(work, 8),
-        "Transformers, one batch": Peer(work, len(work.prompts)),
+        "Transformers, batches of 16": Peer(work, 16),
     }
     written: dict[str, list[list[int]]] = {}
 

@@ -18,15 +18,13 @@ from ..._engine.inference.generation.constraints import Constraint, grammar_of
 from ..._engine.inference.generation.generate import generate
 from ..._engine.inference.generation.options import Decoding
 from ..._engine.inference.generation.rows import Generated, Prompt
-from ..._engine.inference.generation.schedule import Run
+from ..._engine.inference.generation.schedule import Run, writing_budget
 from ..._engine.text.windows import IntArray
 from ..._engine.validation import check_number
 from .base import ContinuingTransformer
 from .prompts import Prompts, end_tokens
 from .texts import Decoder, OnText, Stream, until
 
-WRITING_BUDGET = {"cuda": 131_072, "mps": 16_384}  # tokens of all texts in flight
-CPU_WRITING_BUDGET = 16_384
 DRAWN = ("top_k", "top_p", "min_p")
 
 
@@ -193,12 +191,11 @@ class WritingTransformer(ContinuingTransformer):
             draft = self._draft()
             draft.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
             return [[one] for one in assisted(passes.model, draft.model, rows, options, passes.precision)]
-        budget = WRITING_BUDGET.get(device.type, CPU_WRITING_BUDGET)
         run = Run(
             passes.model,
             device,
             passes.precision,
-            budget if self.token_budget == "auto" else int(self.token_budget),
+            writing_budget(self.token_budget, device),
             progress=bool(self.verbose),
         )
         return generate(

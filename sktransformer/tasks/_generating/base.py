@@ -21,7 +21,7 @@ from ..._engine.inference.generation.options import Decoding
 from ..._engine.inference.generation.positions import RELATIVE
 from ..._engine.inference.generation.processors import Never
 from ..._engine.inference.generation.rows import Generated, Prompt
-from ..._engine.inference.generation.schedule import Run
+from ..._engine.inference.generation.schedule import Run, writing_budget
 from ..._engine.text.documents import Documents
 from ..._engine.text.encoding import TextEncoder
 from ..._engine.text.windows import Cut, Encoded
@@ -41,8 +41,6 @@ from .languages import (
 )
 from .targets import TargetTexts, encode_targets, longest_target, read_targets, warn_cut_sources
 
-WRITING_BUDGET = {"cuda": 131_072, "mps": 16_384}  # tokens of all texts in flight
-CPU_WRITING_BUDGET = 16_384
 TRUNCATIONS = ("head", "tail", "head_tail")
 
 _ADOPTING = threading.RLock()
@@ -286,13 +284,8 @@ class SequenceTransformer(TrainedTransformer):
         begin = self._begin(ids) if self.target_prefix else self._start(ids)[:1]
         prompts = [Prompt(part, begin) for part in np.split(encoded.ids, encoded.starts[1:-1])]
         passes = self._passes()
-        budget = WRITING_BUDGET.get(passes.collator.device.type, CPU_WRITING_BUDGET)
-        run = Run(
-            passes.model,
-            passes.collator.device,
-            passes.precision,
-            budget if self.token_budget == "auto" else int(self.token_budget),
-        )
+        device = passes.collator.device
+        run = Run(passes.model, device, passes.precision, writing_budget(self.token_budget, device))
         never = [Never(ids.never)] if ids.never else []
         return generate(run, prompts if encoded.n_documents else [], options, processors=never)
 

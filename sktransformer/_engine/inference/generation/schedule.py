@@ -22,6 +22,17 @@ CPU_ROWS = 32
 REFILL = 4  # waiting prompts join when this share of the batch, one part in four, is free: a pass costs its overhead
 
 
+WRITING_BUDGET = {"cuda": 131_072, "mps": 16_384}  # tokens of all texts in flight when token_budget="auto"
+CPU_WRITING_BUDGET = 16_384
+
+
+def writing_budget(token_budget: int | str, device: torch.device) -> int:
+    """Return the tokens of all texts in flight that an estimator's `token_budget` stands for."""
+    if isinstance(token_budget, str):  # "auto"
+        return WRITING_BUDGET.get(device.type, CPU_WRITING_BUDGET)
+    return int(token_budget)
+
+
 @dataclass(frozen=True)
 class Run:
     """How a model is run.
