@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 from transformers import PreTrainedModel
 
+from ..checkpoints.quiet import quiet_transformers
 from ..text.batches import Batch, Collator, token_positions
 from ..text.windows import Encoded
 
@@ -34,7 +35,9 @@ def next_token_losses(
         keeps = "logits_to_keep" in signature(model.forward).parameters
         if keeps:  # the vocabulary's product is the dearest of a small model: only where it counts
             options["logits_to_keep"] = rows
-        logits = model(input_ids=batch.input_ids, position_ids=batch.position_ids, **options).logits[0]
+        # a mask would hide that the row is packed; without one Transformers takes an end token for padding, and says so
+        with quiet_transformers():
+            logits = model(input_ids=batch.input_ids, position_ids=batch.position_ids, **options).logits[0]
         logits = logits if keeps else logits[rows]
     else:
         mask = torch.ones_like(batch.input_ids) if batch.attention_mask is None else batch.attention_mask

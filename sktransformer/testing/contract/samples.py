@@ -253,7 +253,7 @@ def read_perplexities(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
     """Return the logarithm of the perplexity of one response to each prompt."""
     last = fitted
     if isinstance(fitted, Pipeline):
-        X, last = fitted[:-1].transform(X), fitted[-1]
+        X, last = fitted[:-1].transform(X) if len(fitted) > 1 else X, fitted[-1]
     X = X if hasattr(X, "__len__") else list(X)
     rows: np.ndarray[Any, Any] = np.log(last.perplexity(X, ["ok"] * len(X))).astype(np.float32).reshape(-1, 1)
     return rows
