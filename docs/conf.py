@@ -102,8 +102,9 @@ def _parts_of_nn() -> str:
 
 
 def skip_inherited(app, what, name, member, skip, options):
-    """Leave out what scikit-learn defines: its docstrings refer to pages that only its own manual has."""
-    return True if (getattr(member, "__module__", None) or "").startswith("sklearn.") else None
+    """Leave out what scikit-learn, torch and Transformers define: they refer to pages that only their manuals have."""
+    foreign = ("huggingface_hub.", "sklearn.", "torch.", "transformers.")
+    return True if (getattr(member, "__module__", None) or "").startswith(foreign) else None
 
 
 def setup(app):
