@@ -234,27 +234,27 @@ def judge(found: Found, resamples: int = RESAMPLES) -> dict[str, Any]:
     drawn = np.array([scores(random.choice(everything, len(everything))) for _ in range(resamples)])
     now = dict(zip(CONDITIONS, scores(everything), strict=True))
     columns = dict(zip(CONDITIONS, drawn.T, strict=True))
-    plain, raw = now["plain"], now["raw"]
-
-    def won_back(name: str) -> dict[str, Any]:
-        return {
-            "left": plain - now[name],
-            "left_interval": interval(columns["plain"] - columns[name]),
-            "share_won_back": share(plain, raw, now[name]),
-            "share_interval": interval(share(columns["plain"], columns["raw"], columns[name])),
-        }
-
     return {
         "documents": len(true),
         "macro_f1": now,
         "macro_f1_by_seed": {
             condition: [macro_f1(true, run, len(names)) for run in runs] for condition, runs in codes.items()
         },
-        "lost": plain - raw,
+        "lost": now["plain"] - now["raw"],
         "lost_interval": interval(columns["plain"] - columns["raw"]),
-        **won_back("cleaned"),
-        "greetings_kept": won_back("cleaned, greetings kept"),
+        **won_back("cleaned", now, columns),
+        "greetings_kept": won_back("cleaned, greetings kept", now, columns),
         "cost": found.cost,
+    }
+
+
+def won_back(name: str, now: dict[str, float], drawn: dict[str, np.ndarray]) -> dict[str, Any]:
+    """What one way of cleaning leaves of the loss, and what it wins back."""
+    return {
+        "left": now["plain"] - now[name],
+        "left_interval": interval(drawn["plain"] - drawn[name]),
+        "share_won_back": share(now["plain"], now["raw"], now[name]),
+        "share_interval": interval(share(drawn["plain"], drawn["raw"], drawn[name])),
     }
 
 

@@ -392,26 +392,3 @@ def test_marks_of_languages_that_are_not_known(older):
 )
 def test_prose_that_looks_a_little_like_them_is_kept(text):
     assert clean(text) == text
-
-
-@pytest.mark.parametrize(
-    "greeting",
-    ["Bonjour,", "Bonjour", "Bonjour Madame, Monsieur,", "Cher Monsieur Petit-Jean,", "Bonjour l'équipe !",
-     "Dear Sir or Madam,", "Sehr geehrte Damen und Herren,", "Bonjour à tous,", "Olá,"],
-)  # fmt: skip
-def test_a_greeting_on_its_own_line_goes_when_asked(greeting):
-    text = f"{greeting}\n\nJe n'ai rien reçu."
-    assert clean(text) == text
-    assert clean(text, keep_greetings=False) == "Je n'ai rien reçu."
-    assert EmailCleaner(keep_greetings=False).explain(text) == [("greeting", 0, len(greeting), greeting)]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["Bonjour", "Bonjour,", "Bonjour facture impayée\nmerci de payer", "Bonjour, facture impayée,\nrelance",
-     "Bonjour, je n'ai rien reçu.\nMerci de vérifier.", "Le colis est perdu.\nBonjour,\nque faire ?",
-     "Madame Petit est absente\nrappelez-la"],
-)  # fmt: skip
-def test_what_may_be_the_message_is_no_greeting(text):
-    assert clean(text, keep_greetings=False) == clean(text)
-    assert clean(text) == text
