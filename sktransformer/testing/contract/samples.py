@@ -232,13 +232,21 @@ def answering_sample() -> Sample:
     return Sample(X, y, X_new, read_margins, texts=False, pairs=X, spare=(None, "r"))
 
 
+def _last_step(fitted: Any, X: Any) -> tuple[Any, Any]:
+    """Return what a pipeline's other steps make of `X`, and its last step."""
+    if not isinstance(fitted, Pipeline):
+        return X, fitted
+    return fitted[:-1].transform(X) if len(fitted) > 1 else X, fitted[-1]
+
+
 def read_texts_scores(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
-    """Return the score of the best text for each source, and how many tokens it has."""
-    # a pipeline's other steps change nothing here
-    last = fitted.steps[-1][1] if hasattr(fitted, "steps") else fitted
-    found = [texts[0] for texts in last.predict_n_best(X, 1)]
-    rows = [[text["score"], text["n_tokens"]] for text in found]
-    return np.asarray(rows, dtype=np.float32).reshape(len(rows), 2)
+    """Return the score of the best text for each source.
+
+    Not its number of tokens: the texts of two roundings may differ where two tokens are as good as each other.
+    """
+    X, last = _last_step(fitted, X)
+    scores = [texts[0]["score"] for texts in last.predict_n_best(X, 1)]
+    return np.asarray(scores, dtype=np.float32).reshape(-1, 1)
 
 
 def writing_sample() -> Sample:
@@ -251,9 +259,7 @@ def writing_sample() -> Sample:
 
 def read_perplexities(fitted: Any, X: Any) -> np.ndarray[Any, Any]:
     """Return the logarithm of the perplexity of one response to each prompt."""
-    last = fitted
-    if isinstance(fitted, Pipeline):
-        X, last = fitted[:-1].transform(X) if len(fitted) > 1 else X, fitted[-1]
+    X, last = _last_step(fitted, X)
     X = X if hasattr(X, "__len__") else list(X)
     rows: np.ndarray[Any, Any] = np.log(last.perplexity(X, ["ok"] * len(X))).astype(np.float32).reshape(-1, 1)
     return rows
