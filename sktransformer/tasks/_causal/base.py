@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length
 
 from ..._engine.checkpoints.heads import Head
-from ..._engine.checkpoints.loading import Checkpoint, load_checkpoint
-from ..._engine.checkpoints.sources import resolve
+from ..._engine.checkpoints.loading import Checkpoint
 from ..._engine.compat import check_columns, n_rows, sample_weights
-from ..._engine.devices import resolve_device, seeded
 from ..._engine.inference.forward import forward
 from ..._engine.inference.likelihood import TokenLosses, reads_packed
 from ..._engine.text.batches import Collator
@@ -25,16 +22,15 @@ from ..._engine.text.encoding import TextEncoder
 from ..._engine.training.data import Examples, TokenTargets, TrainingData, normalized_weights
 from ..._engine.training.language_modelling import OnNextTokens
 from ..._engine.validation import check_choice, check_flag, check_number
-from .._base import PADDED_CPU, text_encoder
-from .._training import TrainedTransformer
+from .._base import PADDED_CPU
+from .._unfitted import WritesUnfitted
 from .examples import Lines, Responses, lines, read_responses, warn_cut_examples
 from .prompts import PromptEncoder, Prompts, end_tokens, read_prompts, start_token
 
 CHATS = ("auto", "always", "never")
-_ADOPTING = threading.RLock()
 
 
-class ContinuingTransformer(TrainedTransformer):
+class ContinuingTransformer(WritesUnfitted):
     """A model that goes on from texts; not to be used by itself."""
 
     _head: ClassVar[Head] = "causal"
@@ -157,41 +153,8 @@ class ContinuingTransformer(TrainedTransformer):
             return PADDED_CPU  # a packed row's attention is over all of it, its mask hides the other texts
         return super()._budget(collator, training=training)
 
-    # -- a checkpoint as it is --------------------------------------------------------------------------------------
-
-    def _ready(self) -> None:
-        """Load the checkpoint where nothing was fitted: it writes already. Models from scratch must be fitted."""
-        if hasattr(self, "history_") or not self._is_pretrained():
-            check_is_fitted(self, "model_")
-            return
-        with _ADOPTING:
-            key = self._warm_key()
-            # an estimator in training has a model, and no key yet
-            if not (hasattr(self, "model_") and getattr(self, "warm_key_", key) == key):
-                with seeded(0, resolve_device(self.device)):  # one at a time: see `Prompted._fit`
-                    self.__dict__ = self._shadow()._adopt().__dict__
-
-    def _adopt(self) -> Self:
-        self._validate_training()
-        checkpoint = load_checkpoint(
-            resolve(self.model, progress=bool(self.verbose)),
-            self._head,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            need_head=True,
-        )
-        self._adopt_head(checkpoint.model.config)
-        self.warm_key_ = self._warm_key()
-        self._record_checkpoint(checkpoint, text_encoder(checkpoint), Documents([]))
-        self.pairs_ = None
-        return self
-
-    def _is_pretrained(self) -> bool:
-        return isinstance(self.model, str) or not hasattr(self.model, "to_dict")
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.requires_fit = not self._is_pretrained()
         tags.target_tags.required = False
         return tags
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 import torch
-from sklearn.utils.validation import check_is_fitted
 
 from ..._engine.checkpoints.heads import Head
-from ..._engine.checkpoints.loading import Checkpoint, load_checkpoint
-from ..._engine.checkpoints.sources import resolve
+from ..._engine.checkpoints.loading import Checkpoint
 from ..._engine.checkpoints.structure import max_tokens
 from ..._engine.devices import draw_seed
 from ..._engine.inference.generation.generate import generate
@@ -30,7 +27,7 @@ from ..._engine.training.sequences import OnSequences
 from ..._engine.validation import check_choice, check_number
 from .._base import text_encoder
 from .._embedding.prompts import prompted
-from .._training import TrainedTransformer
+from .._unfitted import WritesUnfitted
 from .ids import WritingIds, writing_ids
 from .languages import (
     check_languages,
@@ -43,10 +40,8 @@ from .targets import TargetTexts, encode_targets, longest_target, read_targets, 
 
 TRUNCATIONS = ("head", "tail", "head_tail")
 
-_ADOPTING = threading.RLock()
 
-
-class SequenceTransformer(TrainedTransformer):
+class SequenceTransformer(WritesUnfitted):
     """A model that turns texts into others; not to be used by itself."""
 
     _head: ClassVar[Head] = "seq2seq"
@@ -184,34 +179,8 @@ class SequenceTransformer(TrainedTransformer):
 
     # -- a checkpoint as it is --------------------------------------------------------------------------------------
 
-    def _adopt(self) -> Self:
-        self._validate_training()
-        checkpoint = load_checkpoint(
-            resolve(self.model, progress=bool(self.verbose)),
-            self._head,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            need_head=True,
-        )
+    def _adopt_checkpoint(self, checkpoint: Checkpoint) -> None:
         self._set_languages(checkpoint)
-        self.warm_key_ = self._warm_key()
-        self._record_checkpoint(checkpoint, text_encoder(checkpoint), Documents([]))
-        self.pairs_ = None  # a checkpoint does not say what it was trained on
-        return self
-
-    def _ready(self) -> None:
-        """Load the checkpoint where nothing was fitted: it writes already. Models from scratch must be fitted."""
-        if hasattr(self, "history_") or not self._is_pretrained():
-            check_is_fitted(self, "model_")
-            return
-        with _ADOPTING:
-            key = self._warm_key()
-            # an estimator in training has a model, and no key yet
-            if not (hasattr(self, "model_") and getattr(self, "warm_key_", key) == key):
-                self.__dict__ = self._shadow()._adopt().__dict__
-
-    def _is_pretrained(self) -> bool:
-        return isinstance(self.model, str) or not hasattr(self.model, "to_dict")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -222,7 +191,6 @@ class SequenceTransformer(TrainedTransformer):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.requires_fit = not self._is_pretrained()
         return tags
 
     # -- writing ----------------------------------------------------------------------------------------------------
