@@ -23,7 +23,7 @@ from ... import nn
 from ..errors import PersistenceError, VersionMismatchWarning, warn_user
 from .heads import Head
 from .loading import Checkpoint, prepare, read_tokenizer
-from .quiet import quiet_transformers
+from .quiet import loading, quiet_transformers
 
 FORMAT = 1
 RECORDED = ("torch", "transformers", "tokenizers", "scikit-learn", "numpy")
@@ -93,7 +93,7 @@ def from_bundle(bundle: dict[str, Any]) -> Checkpoint:
             f"install transformers {bundle['versions'].get('transformers')}."
         )
     state = {name: _tensor(array, bundle["dtypes"].get(name)) for name, array in bundle["weights"].items()}
-    with quiet_transformers():
+    with loading():
         loaded: Any = model_class.from_pretrained(
             None, config=config, state_dict=state, dtype=torch.float32, output_loading_info=True
         )

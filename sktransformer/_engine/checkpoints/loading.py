@@ -15,7 +15,7 @@ from ..errors import CheckpointCorruptError, WrongTaskError, optional_import
 from .flaubert import repair_flaubert
 from .heads import HEADS, Head, writes
 from .packing import enable_packing
-from .quiet import quiet_transformers
+from .quiet import loading
 from .sources import Source
 from .structure import layer_count, layer_number, set_dropout
 from .tokenizers import tokenizer_for_config
@@ -80,7 +80,7 @@ def load_checkpoint(
     for field, value in (config_changes or {}).items():
         setattr(config, field, value)
     _require_head(config, head, source)
-    with quiet_transformers():
+    with loading():
         if source.folder is None:
             model = HEADS[head].auto_class.from_config(config, dtype=torch.float32)
         else:

@@ -8,8 +8,11 @@ from collections.abc import Iterator
 from logging import ERROR
 from typing import Any
 
-__all__ = ["quiet_transformers"]
+__all__ = ["loading", "quiet_transformers"]
 
+# Transformers 5.24 that loads T5 in two threads forgets in both, and for the rest of the process, which weights are
+# tied.
+_one_load = threading.RLock()
 _lock = threading.Lock()
 _inside = 0
 _before: tuple[int, Any] | None = None
@@ -32,6 +35,19 @@ def quiet_transformers() -> Iterator[None]:
         yield
     finally:
         _leave()
+
+
+@contextlib.contextmanager
+def loading() -> Iterator[None]:
+    """Hold what a load needs: silence, and no other load beside it.
+
+    Examples
+    --------
+    >>> with loading():
+    ...     pass
+    """
+    with _one_load, quiet_transformers():
+        yield
 
 
 def _enter() -> None:
