@@ -21,6 +21,8 @@ from sktransformer.nn.masks import self_attention_mask
 from sktransformer.nn.models import CACHE
 from sktransformer.nn.schedules import schedule
 
+torch.set_num_threads(1)  # at this size a second thread costs more than it brings
+
 # %%
 # A small language
 # ----------------
