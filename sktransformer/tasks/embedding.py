@@ -61,7 +61,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
         process (at most 256 MiB, for all embedders together), or in a folder that processes may share.
     fine_tune : {"labels", "pairs", "graded"} or None, default=None
         None leaves the encoder as it is and ignores `y`. "labels" pulls documents of a label together; "pairs", with
-        pairs in `X`, the two texts of a row, away from those of other rows; "graded" orders pairs by their `y`.
+        pairs in `X`, the two texts of a row, away from those of other rows, and from those of its group in `y` first;
+        "graded" orders pairs by their `y`.
     temperature : float, default=0.05
         Cosines are divided by it in the losses.
     max_epochs : int, default=3
@@ -267,7 +268,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
             Texts, pairs of texts, or another table, which is read row by row as ``name: value`` text. To fine-tune on
             pairs, pairs of texts; `transform` then takes single texts.
         y : array-like of shape (n,), default=None
-            Labels for ``fine_tune="labels"``, numbers for "graded"; else None, and ignored while `fine_tune` is None.
+            Labels for ``fine_tune="labels"``, numbers for "graded". For "pairs" None, or the group of each pair, such
+            as the article that it is about: pairs of a group come to the same batches, where each is a hard contrast to
+            the others. Ignored while `fine_tune` is None.
 
         Returns
         -------

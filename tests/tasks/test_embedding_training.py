@@ -11,6 +11,7 @@ from scipy.stats import spearmanr
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
+from skorch.callbacks import Callback
 
 from sktransformer._engine.errors import NonFiniteLossError
 from sktransformer._engine.text.documents import Documents
@@ -204,6 +205,38 @@ def test_labels_are_held_out_in_twos() -> None:
 PAIRS = [("a", "b"), ("c", "d"), ("e", "f")]
 
 
+def test_pairs_of_a_group_meet(tuned: Callable[..., TransformerEmbedder], mails: list[str]) -> None:
+    """In batches of 4 a row meets its group's other one, which without groups is a matter of chance."""
+    pairs, groups = pairs_of(mails), ["a", "b", "c", "a", "b", "c"]
+    met: list[list[str]] = []
+
+    class Watch(Callback):
+        def on_batch_begin(self, net: Any, batch: Any = None, training: bool = False, **kwargs: Any) -> None:
+            met.append([groups[row] for row in batch[0]])
+
+    tuned("pairs", batch_size=4, max_epochs=3, callbacks=[Watch()]).fit(pairs, groups)
+    assert len(met) == 6
+    assert all(names.count(name) == 2 for names in met for name in names)
+
+
+def test_a_text_of_several_pairs_is_read_once_a_batch(tuned: Callable[..., TransformerEmbedder]) -> None:
+    def tokens(pairs: list[tuple[str, str]]) -> int:
+        read: list[int] = []
+
+        class Count(Callback):
+            def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
+                net.module_.register_forward_pre_hook(
+                    lambda module, args, given: read.append(given["input_ids"].numel()), with_kwargs=True
+                )
+
+        tuned("pairs", max_epochs=1, callbacks=[Count()]).fit(pairs)
+        return sum(read)
+
+    paragraph = "le colis est en retard et la facture aussi"
+    apart = tokens([("ou est le colis", paragraph), ("et la facture", paragraph[::-1])])
+    assert tokens([("ou est le colis", paragraph), ("et la facture", paragraph)]) < 0.8 * apart
+
+
 @pytest.mark.parametrize(
     ("kind", "X", "y", "message"),
     [
@@ -213,7 +246,8 @@ PAIRS = [("a", "b"), ("c", "d"), ("e", "f")]
         ("labels", ["a", "b"], [1, 1], "contains only one class: 1"),
         ("labels", ["a", "b"], [1, 2], "needs a class with two documents .* each of the 2 classes has one"),
         ("labels", ["a", "b"], [[1, 1], [0, 1]], "needs one label a document, but y is multilabel"),
-        ("pairs", PAIRS, [1, 2, 3], 'fine_tune="pairs" takes no y'),
+        ("pairs", PAIRS, [[1, 2], [3, 4], [5, 6]], r"the group of each pair, one a row, got an array of shape"),
+        ("pairs", PAIRS, ["a", None, "b"], "and 1 are missing, the first in row 1"),
         ("pairs", PAIRS[:1], None, "needs at least 2 pairs"),
         ("graded", PAIRS, None, "needs y, a number for each pair; got None"),
         ("graded", PAIRS, [1, float("nan"), float("inf")], r"2 grade\(s\) that are NaN or infinite, in row\(s\) 1, 2"),

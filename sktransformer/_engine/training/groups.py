@@ -18,13 +18,14 @@ from ..text.windows import Encoded
 class GroupedData(Dataset[int]):
     """Rows of documents that are compared: `members` (n, k) are rows of `encoded`, `targets` (n, ...) what they mean.
 
-    With `classes` (n,) batches are drawn so that a row meets another of its class.
+    With `classes` (n,) batches are drawn so that a row meets others of its class, which come `together`.
     """
 
     encoded: Encoded
     members: Rows
     targets: torch.Tensor
     classes: npt.NDArray[np.int64] | None = None
+    together: int = 2
     firsts: Rows = field(init=False)  # the first window of each document, and the end
 
     def __len__(self) -> int:
@@ -34,33 +35,47 @@ class GroupedData(Dataset[int]):
         documents = np.arange(self.encoded.n_documents + 1)
         object.__setattr__(self, "firsts", np.searchsorted(self.encoded.document, documents).astype(np.int64))
 
-    def windows_of(self, rows: Rows) -> tuple[Rows, Rows]:
-        """Return the windows of the documents of `rows`, and the position of each one's document in the batch.
+    def windows_of(self, rows: Rows) -> tuple[Rows, Rows, Rows]:
+        """Return the windows of the documents of `rows`, each document's once, and where its vector belongs.
 
-        Documents stand in the order that a `BatchObjective` reads: all first ones, then all second ones.
+        Returns
+        -------
+        windows : ndarray of int
+            Windows of the different documents.
+        owners : ndarray of int
+            Which of these documents each window is of.
+        places : ndarray of shape (k B,), int
+            The document at each place that a `BatchObjective` reads: all first ones of `rows`, then all second ones.
         """
-        documents = self.members[rows].T.ravel()
+        documents, places = np.unique(self.members[rows].T.ravel(), return_inverse=True)
         sizes = self.firsts[documents + 1] - self.firsts[documents]
-        return token_positions(self.firsts[documents], sizes), np.repeat(np.arange(len(documents)), sizes)
+        windows = token_positions(self.firsts[documents], sizes)
+        return windows, np.repeat(np.arange(len(documents)), sizes), places.astype(np.int64)
 
     def batches(self, batch_size: int, seed: int) -> GroupBatches:
         """Return the optimizer batches of an epoch, in a new order each time they are gone through."""
-        return GroupBatches(len(self), batch_size, seed, self.classes)
+        return GroupBatches(len(self), batch_size, seed, self.classes, self.together)
 
 
 class GroupBatches:
     """Shuffled rows in batches of equal size, of `batch_size` rows or little less: a batch of one compares nothing.
 
-    Given `classes`, rows are first put together in twos of a class (threes where their number is odd), and the groups
-    are shuffled. At random, a row of one of many classes would meet none of its own.
+    Given `classes`, rows are first put together in groups of `together` of a class (some more where their number does
+    not come out even), and the groups are shuffled. At random, a row of one of many classes would meet none of its own.
     """
 
     def __init__(
-        self, n_rows: int, batch_size: int, seed: int, classes: npt.NDArray[np.int64] | None = None
+        self,
+        n_rows: int,
+        batch_size: int,
+        seed: int,
+        classes: npt.NDArray[np.int64] | None = None,
+        together: int = 2,
     ) -> None:
         self.n_rows = n_rows
         self.batch_size = batch_size
         self.classes = classes
+        self.together = together
         self._random = np.random.default_rng(seed)
 
     def __len__(self) -> int:
@@ -71,7 +86,7 @@ class GroupBatches:
         if self.classes is None:
             yield from ((part,) for part in np.array_split(order, len(self)))
             return
-        groups = _twos(order, self.classes)
+        groups = _groups(order, self.classes, self.together)
         ends = np.cumsum([len(group) for group in groups])
         # a group goes to the batch in which its middle row would fall
         middles = (ends - np.array([len(group) for group in groups]) / 2) / self.n_rows
@@ -81,13 +96,13 @@ class GroupBatches:
             yield (np.concatenate(chosen) if chosen else order[:1],)
 
 
-def _twos(order: Rows, classes: npt.NDArray[np.int64]) -> list[Rows]:
-    """Cut shuffled rows into groups of two, or three, of a class, in an order that is as random as theirs."""
+def _groups(order: Rows, classes: npt.NDArray[np.int64], together: int) -> list[Rows]:
+    """Cut shuffled rows into groups of `together`, or more, of a class, in an order that is as random as theirs."""
     by_class = order[np.argsort(classes[order], kind="stable")]
     cuts = np.flatnonzero(np.diff(classes[by_class])) + 1
     groups: list[Rows] = []
     for rows in np.split(by_class, cuts):
-        groups += np.array_split(rows, max(1, len(rows) // 2))
+        groups += np.array_split(rows, max(1, len(rows) // together))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
     return sorted(groups, key=lambda group: int(place[group[0]]))

@@ -80,15 +80,15 @@ class CachedGradients:
     def __call__(self, work: Work, rows: Rows) -> torch.Tensor:
         """Go through the micro-batches twice."""
         data, device = work.data, work.collator.device
-        windows, owners = data.windows_of(rows)
+        windows, owners, places = data.windows_of(rows)
         parts = _parts(windows, data.encoded.lengths, work)
         order = np.concatenate(parts)
-        places = torch.from_numpy(np.argsort(order)).to(device)
+        as_given, placed = (torch.from_numpy(i).to(device) for i in (np.argsort(order), places))
         targets = data.targets[torch.from_numpy(rows)].to(device)
 
         def loss_of(vectors: torch.Tensor) -> torch.Tensor:
-            found = pooled(vectors[places], owners, data.encoded.lengths[windows], self.aggregation)
-            loss: torch.Tensor = work.objective(found, targets)
+            found = pooled(vectors[as_given], owners, data.encoded.lengths[windows], self.aggregation)
+            loss: torch.Tensor = work.objective(found[placed], targets)
             return loss
 
         if len(parts) == 1:

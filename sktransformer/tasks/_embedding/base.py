@@ -305,9 +305,18 @@ class EmbedderBase(TrainedTransformer):
 
     def _training_data(self, examples: Examples, targets: EmbeddingTargets, weights: Any) -> Data:
         n = len(targets.original)
-        members = np.arange(examples.encoded.n_documents).reshape(-1, n).T
-        classes = targets.targets.numpy() if targets.kind == "labels" else None
-        return GroupedData(examples.encoded, members, targets.targets, classes)
+        members = np.arange(examples.encoded.n_documents).reshape(-1, n).T.copy()
+        if targets.kind == "labels":
+            return GroupedData(examples.encoded, members, targets.targets, targets.targets.numpy())
+        if (
+            targets.kind == "pairs"
+        ):  # a text that comes again is read once a batch; a role may change its prompt
+            for column, ids in enumerate(targets.targets.numpy().T):
+                _, firsts, again = np.unique(ids, return_index=True, return_inverse=True)
+                members[:, column] = members[firsts, column][again]
+        # a quarter: the others of its group are hard contrasts, and rows of other groups are needed too
+        quarter = max(2, int(self.batch_size) // 4)
+        return GroupedData(examples.encoded, members, targets.targets, targets.groups, quarter)
 
     def _objective(self, targets: EmbeddingTargets) -> Any:
         return OBJECTIVES[targets.kind](float(self.temperature), self.truncate_dim)

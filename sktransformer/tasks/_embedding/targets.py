@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import torch
 from scipy.stats import spearmanr
 
@@ -25,17 +26,23 @@ class EmbeddingTargets:
     """One row a document ("labels") or a pair of them.
 
     `targets` are class indices (n,), ids of the two texts (n, 2), or grades (n,); `original` is what scorers are given.
+    Pairs of one of `groups` (n,) are drawn into the same batches.
     """
 
     kind: str
     targets: torch.Tensor
     original: npt.NDArray[Any]
     classes: npt.NDArray[Any] | None = None
+    groups: Rows | None = None
 
     def take(self, rows: Rows) -> EmbeddingTargets:
         """Return the targets of `rows`."""
         return EmbeddingTargets(
-            self.kind, self.targets[torch.from_numpy(rows)], self.original[rows], self.classes
+            self.kind,
+            self.targets[torch.from_numpy(rows)],
+            self.original[rows],
+            self.classes,
+            None if self.groups is None else self.groups[rows],
         )
 
 
@@ -64,11 +71,6 @@ def as_targets(kind: str, documents: Documents, y: Any) -> EmbeddingTargets:
     if kind == "graded":
         grades = _grades(y)
         return EmbeddingTargets(kind, torch.from_numpy(grades).float(), grades)
-    if y is not None:
-        raise ValueError(
-            'fine_tune="pairs" takes no y: the two texts of each row belong together; '
-            'pass y=None, or fine_tune="graded" for pairs with a grade.'
-        )
     if len(documents) < 2:
         raise ValueError('fine_tune="pairs" needs at least 2 pairs: each is set against the others.')
     ids: dict[str, int] = {}
@@ -77,7 +79,27 @@ def as_targets(kind: str, documents: Documents, y: Any) -> EmbeddingTargets:
         [ids.setdefault(text, len(ids)) for text in pair]
         for pair in zip(documents.first, second, strict=True)
     ]
-    return EmbeddingTargets(kind, torch.tensor(numbers), np.array(numbers))
+    return EmbeddingTargets(kind, torch.tensor(numbers), np.array(numbers), groups=_groups(y))
+
+
+def _groups(y: Any) -> Rows | None:
+    if y is None:
+        return None
+    names = np.asarray(label_array(y), dtype=object)
+    names = names[:, 0] if names.ndim == 2 and names.shape[1] == 1 else names
+    if names.ndim != 1:
+        raise ValueError(
+            f'fine_tune="pairs" reads y as the group of each pair, one a row, got an array of shape {names.shape}; '
+            f"pass a column of group names, or y=None."
+        )
+    missing = np.flatnonzero(pd.isna(names))
+    if len(missing):
+        raise ValueError(
+            f'fine_tune="pairs" reads y as the group of each pair, and {len(missing)} are missing, the first in row '
+            f"{missing[0]}; name them, or pass y=None."
+        )
+    codes: Rows = pd.factorize(names)[0].astype(np.int64)
+    return codes
 
 
 def _count_alone(index: Rows, classes: npt.NDArray[Any]) -> None:

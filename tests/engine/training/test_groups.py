@@ -34,6 +34,14 @@ def test_rows_of_many_classes_meet_their_own() -> None:
             assert 10 <= len(rows) <= 20
 
 
+def test_larger_groups_stay_together() -> None:
+    classes = np.repeat(np.arange(20), [8] * 10 + [13] * 10)
+    for (rows,) in GroupBatches(len(classes), 32, 1, classes, together=8):
+        _, counts = np.unique(classes[rows], return_counts=True)
+        assert set(counts.tolist()) <= {8, 13}
+        assert len(counts) >= 2
+
+
 def test_passes_differ_and_seeds_repeat() -> None:
     classes = np.arange(40) % 4
 
@@ -53,6 +61,16 @@ def test_windows_of_rows_come_document_by_document() -> None:
     encoded = Encoded(np.arange(7, dtype=np.int32), np.arange(8), owners, 4)
     data = GroupedData(encoded, np.array([[0, 2], [1, 3]]), torch.zeros(2))
     assert len(data) == 2
-    windows, documents = data.windows_of(np.array([1, 0]))
-    assert windows.tolist() == [2, 0, 1, 6, 3, 4, 5]  # the firsts of both rows, then the seconds
-    assert documents.tolist() == [0, 1, 1, 2, 3, 3, 3]
+    windows, documents, places = data.windows_of(np.array([1, 0]))
+    assert windows.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert documents.tolist() == [0, 0, 1, 2, 2, 2, 3]
+    assert places.tolist() == [1, 0, 3, 2]  # the firsts of both rows, then the seconds
+
+
+def test_a_document_that_comes_twice_is_read_once() -> None:
+    encoded = Encoded(np.arange(4, dtype=np.int32), np.arange(5), np.arange(4, dtype=np.int32), 4)
+    data = GroupedData(encoded, np.array([[0, 3], [1, 3], [2, 3]]), torch.zeros(3))
+    windows, documents, places = data.windows_of(np.array([2, 0]))
+    assert windows.tolist() == [0, 2, 3]
+    assert documents.tolist() == [0, 1, 2]
+    assert places.tolist() == [1, 0, 2, 2]

@@ -64,7 +64,7 @@ def work_on(
 
 def whole(work: Work, read: Any, how: str, budget: int) -> tuple[float, dict[str, torch.Tensor]]:
     """Return the loss of the batch in one graph, and its gradients; micro-batches of `budget` in the same order."""
-    windows, owners = work.data.windows_of(ROWS)
+    windows, owners, places = work.data.windows_of(ROWS)
     lengths = work.data.encoded.lengths[windows]
     parts = plan(np.arange(len(windows)), lengths, budget, work.collator.layout)
     rows = torch.cat(
@@ -79,7 +79,7 @@ def whole(work: Work, read: Any, how: str, budget: int) -> tuple[float, dict[str
             for d, s in zip(documents, sizes, strict=True)
         ]
     )
-    loss = work.objective(vectors, work.data.targets[torch.from_numpy(ROWS)])
+    loss = work.objective(vectors[torch.from_numpy(places)], work.data.targets[torch.from_numpy(ROWS)])
     loss.backward()
     return loss.item(), gradients(work.model)
 
