@@ -55,7 +55,7 @@ def test_targets_and_shares():
     shared = windows.characters[0][windows.first[1] : windows.stop[0]]  # by the first two windows
     assert len(shared) == 12
     places = np.array([[shared[2, 0], shared[4, 1]], [-1, -1], [3, 7], [0, len(contexts[3])]])
-    (encoded, targets, shares), n_lost = answer_examples(windows, places)
+    (encoded, targets, shares, _), n_lost = answer_examples(windows, places)
     assert n_lost == 1
     holding = targets.values[:, 0] > 0
     for w in np.flatnonzero(holding):
@@ -78,14 +78,14 @@ def test_a_window_that_holds_a_part_of_the_answer_holds_none():
     windows = encode("bert", [(QUESTION, context)])
     last = windows.stop[0] - 1  # the last token of the first window
     begin, end = windows.characters[0][last, 0], windows.characters[0][last + 1, 1]
-    (_, targets, _), _ = answer_examples(windows, np.array([[begin, end]]))
+    (_, targets, *_), _ = answer_examples(windows, np.array([[begin, end]]))
     assert targets.values[0, :2].tolist() == [0, 0]
     assert targets.values[1, 0] > 0
 
 
 def test_no_documents():
     windows = encode("bert", [])
-    (_, targets, shares), n_lost = answer_examples(windows, np.zeros((0, 2), dtype=np.int64))
+    (_, targets, shares, _), n_lost = answer_examples(windows, np.zeros((0, 2), dtype=np.int64))
     assert (len(targets.values), len(shares), n_lost) == (0, 0, 0)
 
 

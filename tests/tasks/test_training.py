@@ -116,6 +116,7 @@ def test_rates_follow_the_formula(
         "linear": lambda s: 1 - (s - w) / (n - w),
         "cosine": lambda s: 0.5 * (1 + math.cos(math.pi * (s - w) / (n - w))),
         "constant": lambda s: 1.0,
+        "inverse_sqrt": lambda s: math.sqrt((w + 1) / (s + 1)),
     }[name]
     expected = [2e-4 * ((s + 1) / (w + 1) if s < w else after(s)) for s in range(n)]
     assert recorder.rates == pytest.approx(expected, rel=1e-6)

@@ -61,8 +61,8 @@ def to_bundle(checkpoint: Checkpoint, head: Head) -> dict[str, Any]:
         "head": head,
         "class": type(model).__name__,
         "config": config_text(model),
-        # what begins and ends the texts that it writes; absent from files of models that write none
-        "generation": model.generation_config.to_json_string() if model.can_generate() else None,
+        # what begins and ends the texts that it writes; empty for models that write none
+        "generation": model.generation_config.to_json_string() if model.can_generate() else "",
         "weights": weights,
         "dtypes": dtypes,
         "tokenizer": _tokenizer_files(checkpoint.tokenizer),
