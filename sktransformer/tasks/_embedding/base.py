@@ -308,15 +308,13 @@ class EmbedderBase(TrainedTransformer):
         members = np.arange(examples.encoded.n_documents).reshape(-1, n).T.copy()
         if targets.kind == "labels":
             return GroupedData(examples.encoded, members, targets.targets, targets.targets.numpy())
-        if (
-            targets.kind == "pairs"
-        ):  # a text that comes again is read once a batch; a role may change its prompt
-            for column, ids in enumerate(targets.targets.numpy().T):
+        if targets.kind == "pairs":  # a text that comes again in its column is read once a batch
+            for texts, ids in zip(members.T, targets.targets.numpy().T, strict=True):
                 _, firsts, again = np.unique(ids, return_index=True, return_inverse=True)
-                members[:, column] = members[firsts, column][again]
-        # a quarter: the others of its group are hard contrasts, and rows of other groups are needed too
-        quarter = max(2, int(self.batch_size) // 4)
-        return GroupedData(examples.encoded, members, targets.targets, targets.groups, quarter)
+                texts[:] = texts[firsts][again]
+        # the others of its group are hard contrasts, and rows of other groups are needed too
+        together = max(2, int(self.batch_size) // 4)
+        return GroupedData(examples.encoded, members, targets.targets, targets.groups, together)
 
     def _objective(self, targets: EmbeddingTargets) -> Any:
         return OBJECTIVES[targets.kind](float(self.temperature), self.truncate_dim)
