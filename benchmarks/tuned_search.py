@@ -24,7 +24,7 @@ TUNED: dict[str, Any] = {
     "fine_tune": "pairs",
     "max_length": MAX_LENGTH,
     "batch_size": 64,
-    "learning_rate": 2e-4,
+    "learning_rate": 1e-4,
     "max_epochs": 2,
     "freeze": 6,
     "attention_dropout": 0.0,
