@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import threading
 from abc import ABC
-from typing import Any, ClassVar, Self
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from .._engine.checkpoints.heads import Head
-from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
-from .._engine.checkpoints.sources import resolve
 from .._engine.devices import resolve_device, seeded
-from .._engine.text.documents import Documents
-from ._base import text_encoder
 from ._training import TrainedTransformer
 
 _ADOPTING = threading.RLock()
@@ -21,8 +16,6 @@ _ADOPTING = threading.RLock()
 
 class WritesUnfitted(TrainedTransformer, ABC):
     """A trained estimator that loads its checkpoint at the first use where nothing was fitted."""
-
-    _head: ClassVar[Head]
 
     def _ready(self) -> None:
         """Load the checkpoint where nothing was fitted: it writes already. Models from scratch must be fitted."""
@@ -35,25 +28,6 @@ class WritesUnfitted(TrainedTransformer, ABC):
             if not (hasattr(self, "model_") and getattr(self, "warm_key_", key) == key):
                 with seeded(0, resolve_device(self.device)):  # one at a time: see `Prompted._fit`
                     self.__dict__ = self._shadow()._adopt().__dict__
-
-    def _adopt(self) -> Self:
-        self._validate_training()
-        checkpoint = load_checkpoint(
-            resolve(self.model, progress=bool(self.verbose)),
-            self._head,
-            dropout=self.dropout,
-            attention_dropout=self.attention_dropout,
-            need_head=True,
-        )
-        self._adopt_checkpoint(checkpoint)
-        self._adopt_head(checkpoint.model.config)
-        self.warm_key_ = self._warm_key()
-        self._record_checkpoint(checkpoint, text_encoder(checkpoint), Documents([]))
-        self.pairs_ = None  # a checkpoint does not say what it was trained on
-        return self
-
-    def _adopt_checkpoint(self, checkpoint: Checkpoint) -> None:
-        """Set what a task sets in a model or tokenizer that was just loaded."""
 
     def _is_pretrained(self) -> bool:
         return isinstance(self.model, str) or not hasattr(self.model, "to_dict")

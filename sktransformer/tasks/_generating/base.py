@@ -179,8 +179,9 @@ class SequenceTransformer(WritesUnfitted):
 
     # -- a checkpoint as it is --------------------------------------------------------------------------------------
 
-    def _adopt_checkpoint(self, checkpoint: Checkpoint) -> None:
-        self._set_languages(checkpoint)
+    def _record_checkpoint(self, checkpoint: Checkpoint, encoder: TextEncoder, documents: Documents) -> None:
+        self._set_languages(checkpoint)  # before the encoder is made, which asks the tokenizer
+        super()._record_checkpoint(checkpoint, text_encoder(checkpoint), documents)
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
