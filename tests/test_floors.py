@@ -17,6 +17,7 @@ FLOORS = {  # room -> floor; the longest match counts
     "_engine.inference": 2,
     "_engine.training": 2,
     "_engine.checkpoints": 1,
+    "_engine.cpu": 1,
     "_engine.text": 1,
     "nn": 1,
     "_engine": 0,

@@ -16,7 +16,7 @@ import torch
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
-from ..devices import autocast
+from ..cpu.kernels import computing
 from ..text.batches import Batch
 from ..text.windows import Encoded, IntArray
 from .forward import FloatArray, Passes, forward
@@ -70,7 +70,7 @@ def continuation_scores(
     if not share or not _takes_parts(passes.model):
         return _whole(passes, texts, continuations)
     start = _common(texts)
-    with torch.inference_mode(), autocast(passes.collator.device, passes.precision):
+    with computing(passes.collator.device, passes.precision):
         cache = _read(passes, texts[0][:start]) if start else None
     rest = encoded if not start else _encoded([text[start:] for text in texts])
     return forward(passes, rest, _Continuing(continuations, cache, start))

@@ -11,7 +11,8 @@ import torch
 from tqdm.auto import tqdm
 from transformers import PreTrainedModel
 
-from ..devices import SMALLEST_BUDGET, autocast, is_out_of_memory
+from ..cpu.kernels import computing
+from ..devices import SMALLEST_BUDGET, is_out_of_memory
 from ..errors import OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Batch, Collator, Rows, plan, token_positions
 from ..text.windows import Encoded
@@ -52,7 +53,7 @@ class Passes:
             while pending:
                 windows = pending.pop(0)
                 try:
-                    with torch.inference_mode(), autocast(self.collator.device, self.precision):
+                    with computing(self.collator.device, self.precision):
                         rows = read(self.model, self.collator.batch(encoded, windows)).float()
                 except (RuntimeError, MemoryError) as error:
                     if not is_out_of_memory(error) or len(windows) == 1 or budget // 2 < SMALLEST_BUDGET:

@@ -13,6 +13,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel
 
 from ...nn.schedules import schedule
+from ..cpu.kernels import kernels_twice
 from ..errors import NonFiniteLossError
 from ..text.batches import Collator
 from .callbacks import ProgressBar, StopWhenDue, ValidationScoring
@@ -122,7 +123,10 @@ def _checkpointing(model: PreTrainedModel) -> Iterator[None]:
     caches = getattr(model.config, "use_cache", False)
     if caches:  # of no use in training, and Transformers would say on stderr that it switches it off
         model.config.use_cache = False
-    getattr(model, f"{name}_enable")({"use_reentrant": False})
+    options: dict[str, Any] = {"use_reentrant": False}
+    if model.device.type == "cpu":
+        options["context_fn"] = kernels_twice
+    getattr(model, f"{name}_enable")(options)
     try:
         yield
     finally:

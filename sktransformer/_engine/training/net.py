@@ -8,7 +8,6 @@ step does not depend on how it was cut), and its habit of reading the loss back 
 from __future__ import annotations
 
 import dis
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,11 @@ import skorch
 import torch
 from torch import nn
 
+from ..cpu.kernels import kernels
 from ..devices import SMALLEST_BUDGET, is_out_of_memory
 from ..errors import NonFiniteLossError, OutOfMemoryBackoffWarning, warn_user
 from ..text.batches import Collator, Rows
 from .callbacks import StopTraining
-from .cpu import CpuKernels
 from .data import OptimizerBatches, TrainingData
 from .groups import GroupBatches, GroupedData
 from .schedules import fused_adamw, parameter_groups
@@ -150,7 +149,7 @@ class MicroBatchNet(skorch.NeuralNet):
         before = self.token_budget
         while True:
             try:
-                with self._kernels():
+                with kernels(self.collator.device):
                     step = self._accumulate(batch[0])
                 break
             except (RuntimeError, MemoryError) as error:
@@ -160,9 +159,6 @@ class MicroBatchNet(skorch.NeuralNet):
         if self.token_budget < before:
             self._warn_once()
         return step
-
-    def _kernels(self) -> Any:
-        return CpuKernels() if self.collator.device.type == "cpu" else nullcontext()
 
     def _accumulate(self, documents: Rows) -> dict[str, torch.Tensor | None]:
         step = SummedLosses() if self.step is None else self.step

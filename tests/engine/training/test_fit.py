@@ -221,9 +221,16 @@ class Listener(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-@pytest.mark.parametrize("name", ["bert", "distilbert", "modernbert", "gpt2"])
-def test_checkpointing_changes_no_number_and_leaves_nothing(name: str, make_task: MakeTask) -> None:
-    plain, checkpointed = make_task(name), make_task(name, gradient_checkpointing=True)
+@pytest.mark.parametrize(
+    ("name", "dropout"),
+    [("bert", 0.0), ("bert", 0.3), ("distilbert", 0.0), ("modernbert", 0.0), ("gpt2", 0.3)],
+)
+def test_checkpointing_changes_no_number_and_leaves_nothing(
+    name: str, dropout: float, make_task: MakeTask
+) -> None:
+    plain, checkpointed = (
+        make_task(name, dropout=dropout, gradient_checkpointing=on) for on in (False, True)
+    )
     hooks = [len(module._forward_hooks) for module in checkpointed.model.modules()]
     fields = checkpointed.model.config.to_dict()
     listener = Listener()

@@ -11,6 +11,7 @@ import torch
 
 from sktransformer._engine.checkpoints.loading import Checkpoint
 from sktransformer._engine.checkpoints.structure import first_position
+from sktransformer._engine.cpu.kernels import CpuKernels
 from sktransformer._engine.inference.aggregation import by_document, pooled
 from sktransformer._engine.inference.pooling import reader
 from sktransformer._engine.text.batches import Collator, Layout, plan
@@ -18,7 +19,6 @@ from sktransformer._engine.text.documents import Documents
 from sktransformer._engine.text.encoding import TextEncoder
 from sktransformer._engine.text.windows import Cut
 from sktransformer._engine.training.contrastive import InBatchNegatives, SupervisedContrastive
-from sktransformer._engine.training.cpu import CpuKernels
 from sktransformer._engine.training.groups import GroupedData
 from sktransformer._engine.training.steps import CachedGradients, Work
 

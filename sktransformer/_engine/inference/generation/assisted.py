@@ -11,7 +11,7 @@ from transformers import GenerationConfig, PreTrainedModel
 
 from ...checkpoints.quiet import quiet_transformers
 from ...checkpoints.structure import max_tokens
-from ...devices import autocast
+from ...cpu.kernels import computing
 from ...text.windows import IntArray
 from .options import Decoding
 from .rows import Generated
@@ -47,7 +47,7 @@ def assisted(
             eos_token_id=list(options.stop_ids) or None,
             pad_token_id=options.stop_ids[0] if options.stop_ids else 0,
         )
-        with torch.inference_mode(), autocast(device, precision), quiet_transformers():
+        with computing(device, precision), quiet_transformers():
             whole = writer.generate(
                 ids, attention_mask=torch.ones_like(ids), generation_config=config, assistant_model=draft
             )[0]

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
 from transformers import PreTrainedModel
 
 from ...checkpoints.structure import max_tokens
-from ...devices import autocast
+from ...cpu.kernels import computing
 from ...errors import OutOfMemoryBackoffWarning, WrongTaskError, warn_user
 from .beams import Beams
 from .choices import Choices
@@ -73,7 +72,7 @@ def generate(
     chooser: Any = Beams(options, chain, stops)
     if options.num_beams == 1:
         chooser = Choices(options, chain, stops, on_token)
-    with torch.inference_mode(), autocast(run.device, run.precision), row_positions(run.model) as positions:
+    with computing(run.device, run.precision), row_positions(run.model) as positions:
         flight = Flight(run.model, run.device, positions)
         schedule = Schedule(run, _limited(run.model, prompts), options, chooser, flight)
         found = schedule.run_all()

@@ -1,44 +1,17 @@
-"""What costs a training step dear on a CPU, computed in another way with the same result."""
+"""Rows of an embedding table whose gradient touches only them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
-from torch.overrides import TorchFunctionMode
-
-from ...nn.dropout import dropout
 
 
-class CpuKernels(TorchFunctionMode):
-    """Within it, models' own calls of dropout and of embedding tables take the ways of this module, on CPU tensors.
-
-    A mode rather than other modules in the model: the model stays as Transformers made it, in this thread and others.
-    """
-
-    def __torch_function__(
-        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
-        """Call `func`, or what stands for it here."""
-        replacement = _REPLACED.get(func)
-        replaced = None if replacement is None else replacement(*args, **(kwargs or {}))
-        return func(*args, **(kwargs or {})) if replaced is None else replaced
-
-
-def _dropout(
-    x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
-) -> torch.Tensor | None:
-    if not training or inplace or not 0.0 < p < 1.0 or x.device.type != "cpu" or not x.is_floating_point():
-        return None
-    return dropout(x, p)
-
-
-def _embedding(
+def embedding(
     ids: torch.Tensor, weight: torch.Tensor, padding_idx: int | None = None, *args: Any, **kwargs: Any
 ) -> torch.Tensor | None:
+    """Look up the rows of a table that is trained; None, for torch to do it, where there is more to it."""
     plain = all(option is None or option in (False, 2.0) for option in (*args, *kwargs.values()))
     if not plain or weight.device.type != "cpu" or not (weight.requires_grad and weight.is_leaf):
         return None
@@ -74,6 +47,3 @@ class _Embedding(torch.autograd.Function):
             flat, rows = flat[real], rows[real]
         weight.grad.index_add_(0, flat, rows.to(weight.dtype))
         return None, None, None
-
-
-_REPLACED: dict[Any, Callable[..., torch.Tensor | None]] = {F.dropout: _dropout, F.embedding: _embedding}

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from sktransformer._engine.training.cpu import CpuKernels
+from sktransformer._engine.cpu.kernels import CpuKernels
 
 IDS = torch.tensor([[1, 3, 3], [0, 2, 1]])
 

@@ -1,0 +1,69 @@
+"""What costs dear on a CPU, computed in another way with the same result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+from ...nn.dropout import dropout
+from ..devices import autocast
+from .embedding import embedding
+from .linear import addmm, linear
+
+
+class CpuKernels(TorchFunctionMode):
+    """Within it, models' own calls of dropout, of embedding tables and of linear layers take the ways of this folder.
+
+    On CPU tensors, that is. A mode rather than other modules in the model: the model stays as Transformers made it, in
+    this thread and others.
+    """
+
+    def __torch_function__(
+        self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        """Call `func`, or what stands for it here."""
+        replacement = _REPLACED.get(func)
+        replaced = None if replacement is None else replacement(*args, **(kwargs or {}))
+        return func(*args, **(kwargs or {})) if replaced is None else replaced
+
+
+def kernels(device: torch.device) -> AbstractContextManager[Any]:
+    """Compute as this folder does, where `device` is the CPU."""
+    return CpuKernels() if device.type == "cpu" else nullcontext()
+
+
+def kernels_twice() -> tuple[AbstractContextManager[Any], AbstractContextManager[Any]]:
+    """Return contexts of a first and a second reading, as activation checkpointing wants them.
+
+    The second takes place in the backward pass, which torch runs outside of any mode; the two must agree in what they
+    draw and keep.
+    """
+    return CpuKernels(), CpuKernels()
+
+
+@contextmanager
+def computing(device: torch.device, precision: torch.dtype) -> Iterator[None]:
+    """Run a model without gradients: matrix products in `precision`, the CPU's in the ways of this folder."""
+    with torch.inference_mode(), autocast(device, precision), kernels(device):
+        yield
+
+
+def _dropout(
+    x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+) -> torch.Tensor | None:
+    if not training or inplace or not 0.0 < p < 1.0 or x.device.type != "cpu" or not x.is_floating_point():
+        return None
+    return dropout(x, p)
+
+
+_REPLACED: dict[Any, Callable[..., torch.Tensor | None]] = {
+    F.dropout: _dropout,
+    F.embedding: embedding,
+    F.linear: linear,
+    torch.addmm: addmm,
+}

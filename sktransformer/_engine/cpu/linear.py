@@ -1,0 +1,84 @@
+"""Products of linear layers by oneDNN in float32, where the chip has AVX-512.
+
+torch gives float32 products to MKL, which takes its AVX2 kernels on chips of other makers than its own: half of what an
+AVX-512 chip can do. oneDNN, which torch ships too and uses for bfloat16, makes its kernels for the chip it runs on.
+Where MKL has kernels for the chip, the two are equally fast.
+
+The operators are those that torch's own compiler calls; where a build lacks them, torch computes as ever.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+FEWEST_ROWS = 4  # below, a product is bound by memory, and MKL's call is the shorter
+
+
+def linear(x: Any, weight: Any, bias: Any = None) -> torch.Tensor | None:
+    """Return x W^T + b, of shape (..., N), for x (..., K) and W (N, K); None, for torch to do it, elsewhere."""
+    given = (x, weight) if bias is None else (x, weight, bias)
+    if not all(_is_plain(one) for one in given) or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
+        return None
+    if x.numel() < FEWEST_ROWS * x.shape[-1] or weight.shape[0] < 2 or torch.is_autocast_enabled("cpu"):
+        return None
+    if not has_operators() or not torch.backends.mkldnn.enabled:
+        return None
+    if torch.is_grad_enabled() and any(one.requires_grad for one in given):
+        product: torch.Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        return product
+    return _product(x, weight, bias)
+
+
+def addmm(bias: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> torch.Tensor | None:
+    """Return b + x W for W (K, N): how GPT-2 writes its linear layers; None as for `linear`."""
+    plain = not args and not kwargs and all(_is_plain(one) for one in (bias, x, weight))
+    return linear(x, weight.t(), bias) if plain and bias.shape == weight.shape[1:] else None
+
+
+def _is_plain(x: Any) -> bool:
+    kind = type(x)  # no subclass: quantized weights and the like have products of their own
+    return (kind is torch.Tensor or kind is torch.nn.Parameter) and x.dtype is torch.float32 and x.is_cpu
+
+
+@cache
+def has_operators() -> bool:
+    """Whether oneDNN is there, and the chip one on which it is worth the detour."""
+    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
+        return False
+    return hasattr(torch.ops.mkldnn, "_linear_pointwise") and hasattr(
+        torch.ops.aten, "mkldnn_linear_backward_weights"
+    )
+
+
+def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
+    return product
+
+
+class _Linear(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+        # what no gradient asks for is not kept
+        ctx.save_for_backward(
+            x if ctx.needs_input_grad[1] else None, weight if ctx.needs_input_grad[0] else None
+        )
+        return _product(x, weight, bias)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        x, weight = ctx.saved_tensors
+        d_x = None if weight is None else _product(gradient, weight.t(), None)
+        rows = gradient.reshape(-1, gradient.shape[-1])
+        if x is None:
+            return d_x, None, rows.sum(0) if ctx.needs_input_grad[2] else None
+        # the operator takes oneDNN's own tensors: copies, which cost less than a transposition would
+        own = (rows.to_mkldnn(), x.reshape(-1, x.shape[-1]).to_mkldnn())
+        d_weight, d_bias = torch.ops.aten.mkldnn_linear_backward_weights(
+            *own, gradient.new_empty(0), ctx.needs_input_grad[2]
+        )
+        return d_x, d_weight, d_bias if ctx.needs_input_grad[2] else None
