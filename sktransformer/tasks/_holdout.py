@@ -11,6 +11,9 @@ import torch
 
 from .._engine.errors import warn_user
 
+# rows to train on, and rows held out
+Parts = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+
 
 class Targets(Protocol):
     """What `y` becomes: a row of `targets` a document, and the documents' own labels or values, for scorers."""

@@ -33,7 +33,7 @@ from .._engine.training.steps import Step
 from .._engine.validation import check_choice, check_flag, check_number
 from ..nn.schedules import schedule
 from ._base import TransformerEstimator, text_encoder
-from ._holdout import held_out, validation_score
+from ._holdout import Parts, validation_score
 
 
 class TrainedTransformer(TransformerEstimator, ABC):
@@ -124,7 +124,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
         documents = self._documents(X)
         if y is not None:
             check_consistent_length(documents.first, range(n_rows(y)))
-        targets = self._as_targets(y)
+        targets = self._as_targets(documents, y)
         self._row_weights(targets, None)  # class weights that do not fit the labels show before training
         return documents, targets, sample_weights(sample_weight, len(documents))
 
@@ -140,12 +140,11 @@ class TrainedTransformer(TransformerEstimator, ABC):
             config_changes=self._head_config(targets),
         )
 
-    def _split(self, targets: Any, seed: int) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def _split(self, targets: Any, seed: int) -> Parts:
         """Return the rows to train on and those held out."""
         if not self.early_stopping:
             return np.arange(len(targets.original)), np.zeros(0, dtype=np.int64)
-        index, names = self._strata(targets)
-        return held_out(index, names, self.validation_fraction, seed)
+        return self._hold_out(targets, seed)
 
     def _examples(
         self,
@@ -153,7 +152,7 @@ class TrainedTransformer(TransformerEstimator, ABC):
         documents: Documents,
         targets: Any,
         limit: int,
-        parts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+        parts: Parts,
     ) -> Examples:
         """Encode the rows to train on, with their targets; those held out are looked at for one warning of all cuts."""
         encoded, _ = self._encode_parts(encoder, documents, limit, parts)
@@ -347,8 +346,8 @@ class TrainedTransformer(TransformerEstimator, ABC):
     # -- what a task says -------------------------------------------------------------------------------------------
 
     @abstractmethod
-    def _as_targets(self, y: Any) -> Any:
-        """Read `y` into `Targets`, or say what is wrong with it."""
+    def _as_targets(self, documents: Documents, y: Any) -> Any:
+        """Read `y`, beside the documents that it belongs to, into `Targets`, or say what is wrong with it."""
 
     @abstractmethod
     def _head_config(self, targets: Any) -> dict[str, Any]:
@@ -359,8 +358,8 @@ class TrainedTransformer(TransformerEstimator, ABC):
         """Return the loss: an `Objective`, or another that `_step` suits."""
 
     @abstractmethod
-    def _strata(self, targets: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """Return the stratum of each document (n,), out of which as large a share is held out, and their names."""
+    def _hold_out(self, targets: Any, seed: int) -> Parts:
+        """Return the rows to train on and those that decide when to stop; `held_out` draws them out of strata."""
 
     @abstractmethod
     def _require_same(self, targets: Any) -> None:

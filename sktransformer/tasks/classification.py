@@ -17,6 +17,7 @@ from .._engine.text.documents import Documents
 from .._engine.training.losses import BinaryCrossEntropy, CrossEntropy, OnLogits
 from .._engine.validation import check_choice, check_number
 from . import _labels
+from ._holdout import Parts, held_out
 from ._labels import Labels
 from ._training import TrainedTransformer
 
@@ -344,7 +345,7 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
         super()._validate_common()
         check_choice("aggregation", self.aggregation, AGGREGATIONS)
 
-    def _as_targets(self, y: Any) -> Labels:
+    def _as_targets(self, documents: Documents, y: Any) -> Labels:
         return _labels.as_labels(y)
 
     def _head_config(self, targets: Labels) -> dict[str, Any]:
@@ -359,8 +360,8 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
     ) -> npt.NDArray[np.float64] | None:
         return _labels.row_weights(targets, self.class_weight, weights)
 
-    def _strata(self, targets: Labels) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        return targets.index, targets.classes
+    def _hold_out(self, targets: Labels, seed: int) -> Parts:
+        return held_out(targets.index, targets.classes, self.validation_fraction, seed)
 
     def _require_same(self, targets: Labels) -> None:
         if not np.array_equal(self.classes_, targets.classes) or self.label_kind_ != targets.kind:
@@ -375,8 +376,6 @@ class TransformerClassifier(ClassifierMixin, TrainedTransformer):
 
     def _default_scorer(self) -> Any:
         return make_scorer(f1_score, average="macro", zero_division=0.0, pos_label=None)
-
-    # -- helpers ----------------------------------------------------------------------------------------------------
 
     def _record_targets(self, targets: Labels) -> None:
         self.classes_, self.label_kind_ = targets.classes, targets.kind

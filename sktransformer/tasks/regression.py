@@ -15,6 +15,7 @@ from .._engine.inference.forward import read_logits
 from .._engine.text.documents import Documents
 from .._engine.training.losses import OnLogits, ValueLoss
 from .._engine.validation import check_choice, check_number
+from ._holdout import Parts, held_out
 from ._training import TrainedTransformer
 from ._values import (
     Floats,
@@ -302,7 +303,7 @@ class TransformerRegressor(RegressorMixin, TrainedTransformer):
             )
         check_choice("aggregation", self.aggregation, AGGREGATIONS)
 
-    def _as_targets(self, y: Any) -> Values:
+    def _as_targets(self, documents: Documents, y: Any) -> Values:
         return as_values(y)
 
     def _prepare_targets(
@@ -328,8 +329,8 @@ class TransformerRegressor(RegressorMixin, TrainedTransformer):
     def _objective(self, targets: Values) -> OnLogits:
         return OnLogits(ValueLoss(self.loss, float(self.epsilon)))
 
-    def _strata(self, targets: Values) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        return bins(targets)
+    def _hold_out(self, targets: Values, seed: int) -> Parts:
+        return held_out(*bins(targets), self.validation_fraction, seed)
 
     def _require_same(self, targets: Values) -> None:
         if targets.columns.shape[1] != self.n_outputs_:

@@ -177,13 +177,17 @@ def test_default_scores_by_hand() -> None:
         return np.array([points[text] for text in documents.first], dtype=np.float32)
 
     single = Documents(["a", "b", "c", "d"])
-    assert default_score("labels", embed, single, np.array([0, 0, 1, 1])) == 0.5  # b and d find each other
+    assert (
+        default_score("labels", embed, single.rows(), np.array([0, 0, 1, 1])) == 0.5
+    )  # b and d find each other
     pairs = Documents(["a", "c", "d"], ["b", "d", "b"])
-    assert default_score("pairs", embed, pairs, np.array([[0, 1], [2, 3], [3, 1]])) == pytest.approx(2 / 3)
-    assert default_score("graded", embed, pairs, np.array([1.0, 2.0, 3.0])) == pytest.approx(
+    assert default_score("pairs", embed, pairs.rows(), np.array([[0, 1], [2, 3], [3, 1]])) == pytest.approx(
+        2 / 3
+    )
+    assert default_score("graded", embed, pairs.rows(), np.array([1.0, 2.0, 3.0])) == pytest.approx(
         spearmanr([0.8, 0.8, 0.96], [1, 2, 3]).statistic
     )
-    assert np.isnan(default_score("graded", embed, pairs, np.ones(3)))
+    assert np.isnan(default_score("graded", embed, pairs.rows(), np.ones(3)))
 
 
 def test_labels_are_held_out_in_twos() -> None:

@@ -19,6 +19,7 @@ from ..._engine.text.windows import Cut
 from ..._engine.training.data import Examples
 from ..._engine.training.spans import SpanLoss
 from ..._engine.validation import check_number
+from .._holdout import Parts, held_out
 from .._training import TrainedTransformer
 from .agreement import agreements, best_threshold, f1
 from .answers import Answers, locate, original_rows, read_answers
@@ -90,7 +91,7 @@ class SpanTransformer(TrainedTransformer):
 
     # -- what the five steps of fit ask ------------------------------------------------------------------------------
 
-    def _as_targets(self, y: Any) -> AnswerTargets:
+    def _as_targets(self, documents: Documents, y: Any) -> AnswerTargets:
         answers = read_answers(y)
         threshold = self.no_answer_threshold
         if threshold == "auto":
@@ -105,9 +106,10 @@ class SpanTransformer(TrainedTransformer):
     def _objective(self, targets: AnswerTargets) -> SpanLoss:
         return SpanLoss()
 
-    def _strata(self, targets: AnswerTargets) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    def _hold_out(self, targets: AnswerTargets, seed: int) -> Parts:
         names = np.array(["questions without an answer", "questions with one"])
-        return (targets.places[:, 0] >= 0).astype(np.int64), names
+        answered = (targets.places[:, 0] >= 0).astype(np.int64)
+        return held_out(answered, names, self.validation_fraction, seed)
 
     def _require_same(self, targets: AnswerTargets) -> None:
         """Nothing: the head is the same for all answers."""
@@ -118,7 +120,7 @@ class SpanTransformer(TrainedTransformer):
         documents: Documents,
         targets: AnswerTargets,
         limit: int,
-        parts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+        parts: Parts,
     ) -> Examples:
         cut = self._cut(limit)
         training, held = parts

@@ -23,6 +23,7 @@ from ..._engine.training.data import Examples, TokenTargets, TrainingData, norma
 from ..._engine.training.language_modelling import OnNextTokens
 from ..._engine.validation import check_choice, check_flag, check_number
 from .._base import PADDED_CPU
+from .._holdout import Parts, held_out
 from .._unfitted import WritesUnfitted
 from .examples import Lines, Responses, lines, read_responses, warn_cut_examples
 from .prompts import PromptEncoder, Prompts, end_tokens, read_prompts, start_token
@@ -55,7 +56,7 @@ class ContinuingTransformer(WritesUnfitted):
         check_columns(SimpleNamespace(), X, prompts.width, reset=True)
         if y is not None:
             check_consistent_length(prompts.first, range(n_rows(y)))
-        return prompts, read_responses(y, len(prompts)), sample_weights(sample_weight, len(prompts))
+        return prompts, self._as_targets(prompts, y), sample_weights(sample_weight, len(prompts))
 
     def _validate_common(self) -> None:
         super()._validate_common()
@@ -83,8 +84,8 @@ class ContinuingTransformer(WritesUnfitted):
 
     # -- what the five steps of fit ask -----------------------------------------------------------------------------
 
-    def _as_targets(self, y: Any) -> Responses:
-        raise NotImplementedError  # `_validate` reads them: without a `y` it takes the rows of X to know how many
+    def _as_targets(self, documents: Any, y: Any) -> Responses:
+        return read_responses(y, len(documents))
 
     def _load(self, documents: Documents, targets: Responses) -> Checkpoint:
         # a tokenizer that is trained here learns from both sides
@@ -102,7 +103,7 @@ class ContinuingTransformer(WritesUnfitted):
         documents: Documents,
         targets: Responses,
         limit: int,
-        parts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+        parts: Parts,
     ) -> Examples:
         found = [self._lines(documents.take(rows), targets.take(rows), limit, ends=True) for rows in parts]
         warn_cut_examples(sum(one.n_cut for one in found), len(documents), limit)
@@ -123,8 +124,9 @@ class ContinuingTransformer(WritesUnfitted):
     def _objective(self, targets: Responses) -> OnNextTokens:
         return OnNextTokens()
 
-    def _strata(self, targets: Responses) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        return np.zeros(len(targets.original), dtype=np.int64), np.array(["texts"])
+    def _hold_out(self, targets: Responses, seed: int) -> Parts:
+        one = np.zeros(len(targets.original), dtype=np.int64)
+        return held_out(one, np.array(["texts"]), self.validation_fraction, seed)
 
     def _require_same(self, targets: Responses) -> None:
         """Nothing: a model writes any text."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -256,14 +255,13 @@ class EmbedderBase(TrainedTransformer):
     # -- what the steps of a training ask ------------------------------------------------------------------------------
 
     def _validate(self, X: Any, y: Any, sample_weight: Any) -> tuple[Documents, Any, Any]:
-        documents, _, weights = super()._validate(X, y, sample_weight)
-        targets = as_targets(str(self.fine_tune), documents, y)
+        documents, targets, weights = super()._validate(X, y, sample_weight)
         if self.fine_tune != "labels":  # not the columns that `transform` will get
             documents = Documents(documents.first, documents.second)
         return documents, targets, weights
 
-    def _as_targets(self, y: Any) -> Any:
-        return None  # read in `_validate`, beside the documents
+    def _as_targets(self, documents: Documents, y: Any) -> EmbeddingTargets:
+        return as_targets(str(self.fine_tune), documents, y)
 
     def _row_weights(self, targets: Any, weights: Any) -> Any:
         return None
@@ -282,9 +280,7 @@ class EmbedderBase(TrainedTransformer):
         candidate.sentence_files_ = dict(vars(self._files_of(checkpoint)))
         return candidate
 
-    def _split(self, targets: EmbeddingTargets, seed: int) -> tuple[Any, Any]:
-        if not self.early_stopping:
-            return np.arange(len(targets.original)), np.zeros(0, dtype=np.int64)
+    def _hold_out(self, targets: EmbeddingTargets, seed: int) -> tuple[Any, Any]:
         return held_out(targets, float(self.validation_fraction), seed)
 
     def _examples(
@@ -322,16 +318,6 @@ class EmbedderBase(TrainedTransformer):
     def _step(self, checkpoint: Checkpoint) -> Step:
         return CachedGradients(self._reader(self._files_of(checkpoint)), self.aggregation)
 
-    def _scoring(
-        self, candidate: Self, held: Documents, expected: npt.NDArray[Any]
-    ) -> Callable[[], float] | None:
-        if not len(expected) or self.scoring is not None:
-            return super()._scoring(candidate, held, expected)
-        return lambda: default_score(str(self.fine_tune), candidate._floats, held, expected)
-
-    def _strata(self, targets: Any) -> Any:
-        raise NotImplementedError  # `_split` asks nothing
-
     def _require_same(self, targets: EmbeddingTargets) -> None:
         """Any targets will do: no head was shaped by the earlier ones."""
 
@@ -353,7 +339,8 @@ class EmbedderBase(TrainedTransformer):
         return super()._warm_checkpoint() if hasattr(self, "history_") else None
 
     def _default_scorer(self) -> Any:
-        raise NotImplementedError  # `_scoring` has its own
+        kind = str(self.fine_tune)
+        return lambda candidate, rows, expected: default_score(kind, candidate._floats, rows, expected)
 
     def _adopt_head(self, config: Any) -> None:
         """There is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -193,18 +193,18 @@ def held_out(targets: EmbeddingTargets, fraction: float, seed: int) -> tuple[Row
 Embed = Callable[[Documents, str | None], npt.NDArray[np.float32]]
 
 
-def default_score(kind: str, embed: Embed, held: Documents, expected: npt.NDArray[Any]) -> float:
+def default_score(kind: str, embed: Embed, rows: Sequence[Any], expected: npt.NDArray[Any]) -> float:
     """Score unit vectors of the documents held out; greater is better.
 
     Labels: the share of documents whose nearest other one has their label. Pairs: the share of first texts whose
     nearest second text is their own. Graded: Spearman's correlation of cosines and grades.
     """
     if kind == "labels":
-        vectors = embed(held, None)
+        vectors = embed(Documents(list(rows)), None)
         cosines = vectors @ vectors.T
         np.fill_diagonal(cosines, -np.inf)
         return float((expected[cosines.argmax(axis=1)] == expected).mean())
-    first, second = Documents(held.first), Documents(held.second or [])
+    first, second = (Documents([pair[i] for pair in rows]) for i in (0, 1))
     if kind == "pairs":
         nearest = (embed(first, "query") @ embed(second, "document").T).argmax(axis=1)
         return float((expected[nearest, 1] == expected[:, 1]).mean())

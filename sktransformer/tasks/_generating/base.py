@@ -27,6 +27,7 @@ from ..._engine.training.sequences import OnSequences
 from ..._engine.validation import check_choice, check_number
 from .._base import text_encoder
 from .._embedding.prompts import prompted
+from .._holdout import Parts, held_out
 from .._unfitted import WritesUnfitted
 from .ids import WritingIds, writing_ids
 from .languages import (
@@ -117,7 +118,7 @@ class SequenceTransformer(WritesUnfitted):
 
     # -- what the five steps of fit ask -----------------------------------------------------------------------------
 
-    def _as_targets(self, y: Any) -> TargetTexts:
+    def _as_targets(self, documents: Documents, y: Any) -> TargetTexts:
         return read_targets(y)
 
     def _head_config(self, targets: TargetTexts) -> dict[str, Any]:
@@ -143,7 +144,7 @@ class SequenceTransformer(WritesUnfitted):
         documents: Documents,
         targets: TargetTexts,
         limit: int,
-        parts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+        parts: Parts,
     ) -> Examples:
         encoded, _ = self._encode_parts(encoder, documents, limit, parts)
         ids = self._writing_ids()
@@ -162,8 +163,9 @@ class SequenceTransformer(WritesUnfitted):
         # where a target ends, any id serves: no token that counts reads it
         return OnSequences(targets.begin, 0, float(self.label_smoothing))
 
-    def _strata(self, targets: TargetTexts) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        return np.zeros(len(targets.original), dtype=np.int64), np.array(["pairs"])
+    def _hold_out(self, targets: TargetTexts, seed: int) -> Parts:
+        one = np.zeros(len(targets.original), dtype=np.int64)
+        return held_out(one, np.array(["pairs"]), self.validation_fraction, seed)
 
     def _require_same(self, targets: TargetTexts) -> None:
         """Nothing: a model writes any text."""

@@ -28,6 +28,7 @@ from ..._engine.training.losses import Objective
 from ..._engine.training.token_losses import BEGINS, ENDS, NOT_COUNTED, OnChain, OnTokens
 from ..._engine.validation import check_choice, check_number
 from ...nn.crf import LinearChainCRF
+from .._holdout import Parts, held_out
 from .._training import TrainedTransformer
 from .chains import DECODINGS, Scores, chain_of
 from .entity_scores import require_entity_scores
@@ -71,7 +72,7 @@ class Tagger(TrainedTransformer):
             raise ValueError(
                 f"Found array with 0 sample(s) while a minimum of 1 is required by {type(self).__name__}."
             )
-        tags = as_tags(y, sentences, self.scheme)
+        tags = self._as_targets(sentences, y)
         weights = sample_weights(sample_weight, len(sentences))
         if self.early_stopping and self.scoring is None and tags.scheme is not None:
             require_entity_scores()  # before training, not after its first epoch
@@ -99,7 +100,7 @@ class Tagger(TrainedTransformer):
         documents: Documents,
         targets: Tags,
         limit: int,
-        parts: tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]],
+        parts: Parts,
     ) -> Examples:
         chosen, words = targets.take(parts[0]), _words_of(documents.take(parts[0]))
         placed = encode_words(encoder, words, self._cut(limit))
@@ -119,8 +120,8 @@ class Tagger(TrainedTransformer):
             placed.encoded, TokenTargets(torch.from_numpy(np.stack([labels, marks], axis=1))), shares
         )
 
-    def _as_targets(self, y: Any) -> Tags:
-        raise NotImplementedError("tags are read beside their sentences, in _validate")
+    def _as_targets(self, documents: Any, y: Any) -> Tags:
+        return as_tags(y, documents, self.scheme)
 
     def _head_config(self, targets: Tags) -> dict[str, Any]:
         names = [str(tag) for tag in targets.classes]
@@ -140,12 +141,13 @@ class Tagger(TrainedTransformer):
         words = targets.lengths.astype(np.float64)
         return words if weights is None else weights * words
 
-    def _strata(self, targets: Tags) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    def _hold_out(self, targets: Tags, seed: int) -> Parts:
         """Keep sentences with and without entities apart, where there are several of both."""
         marked = np.array([any(tag != OUTSIDE for tag in tags) for tags in targets.original], dtype=np.int64)
         if targets.scheme is None or np.bincount(marked, minlength=2).min() < 2:
             marked = np.zeros_like(marked)
-        return marked, np.array(["without entities", "with entities"])[: marked.max() + 1]
+        names = np.array(["without entities", "with entities"])[: marked.max() + 1]
+        return held_out(marked, names, self.validation_fraction, seed)
 
     def _require_same(self, targets: Tags) -> None:
         if not np.array_equal(self.classes_, targets.classes) or self.scheme_ != targets.scheme:
