@@ -359,18 +359,7 @@ class Seq2SeqGenerator(SequenceTransformer):
             For more texts than beams.
         """
         check_number("n_best", n_best, low=1, integer=True)
-        return [
-            [
-                {
-                    "text": self.text_encoder_.text(text.ids),
-                    "score": text.score,
-                    "n_tokens": len(text.ids),
-                    "finish": text.finish,
-                }
-                for text in found
-            ]
-            for found in self._written(X, int(n_best))
-        ]
+        return [[self._described(text) for text in found] for found in self._written(X, int(n_best))]
 
     def score(self, X: Any, y: Any) -> float:
         """Return the chrF of the predicted texts, see `chrf_score`; other scores are functions for `make_scorer`.

@@ -260,6 +260,14 @@ class SequenceTransformer(WritesUnfitted):
         never = [Never(ids.never)] if ids.never else []
         return generate(run, prompts if encoded.n_documents else [], options, processors=never)
 
+    def _described(self, written: Generated) -> dict[str, Any]:
+        return {
+            "text": self.text_encoder_.text(written.ids),
+            "score": written.score,
+            "n_tokens": len(written.ids),
+            "finish": written.finish,
+        }
+
 
 def _single(documents: Documents) -> Documents:
     if documents.second is not None:
