@@ -1,7 +1,8 @@
-"""The tables of `benchmarks.embedding` and `benchmarks.tuned_search`, for `benchmarks.report_sections`."""
+"""The tables of `embedding`, `few_shots` and `tuned_search`, for `benchmarks.report_sections`."""
 
 from __future__ import annotations
 
+from .common import summary
 from .tables import Record, number, spread, table
 
 
@@ -26,20 +27,18 @@ def embedding(record: Record) -> list[str]:
         ]
         lead = f"of the ten nearest of {found['documents']} questions to {found['queries']} others"
         lines += table([lead, *kinds], rows)
-    if "similarity" in results:
-        found = results["similarity"]
-        rows = [[name, f"{value:.3f}"] for name, value in found["spearman"].items()]
-        lead = f"STS-B in French, {found['development_pairs']} pairs, {found['training_pairs']} to train on"
-        lines += table([lead, "Spearman"], rows)
-    if "few_shots" in results:
-        rows = [
-            [f"{name}, {shots} a class", spread(one["accuracy"]), spread(one["cpu_seconds"])]
-            for shots, by_name in results["few_shots"]["shots"].items()
-            for name, one in by_name.items()
-        ]
-        lead = f"BANKING77, {results['few_shots']['test_documents']} test questions"
-        lines += table([lead, "accuracy", "fit, processor s"], rows)
     return lines
+
+
+def few_shots(record: Record) -> list[str]:
+    results = record["results"]
+    rows = [
+        [f"{name}, {shots} a class", spread(summary(one["accuracy"])), spread(summary(one["cpu_seconds"]))]
+        for shots, by_name in results["shots"].items()
+        for name, one in by_name.items()
+    ]
+    lead = f"BANKING77, {results['classes']} classes, {results['test_documents']} test questions, 5 draws"
+    return table([lead, "accuracy", "fit, processor s"], rows)
 
 
 def tuned_search(record: Record) -> list[str]:

@@ -1,4 +1,5 @@
-"""Semantic similarity of French pairs (STS-B, translated): the cosine of a frozen encoder, and the pair fine-tuned.
+"""Semantic similarity of French pairs (STS-B, translated): the cosine of an encoder, frozen and
+tuned on graded pairs, and a cross-encoder.
 
 ``../shared/data/stsb_fr`` holds 5,749 training and 1,500 development pairs with scores from 0 to 5. The development
 part is scored once a model; nothing is chosen on it.
@@ -37,16 +38,18 @@ def read(folder: Path, part: str) -> tuple[Pairs, np.ndarray]:
 
 
 class Cosine:
-    """The cosine of two vectors of a frozen encoder, and a line from it to the score."""
+    """The cosine of two vectors, and a line from it to the score; the encoder is frozen, or tuned on grades."""
 
-    def __init__(self) -> None:
+    def __init__(self, **tuned: Any) -> None:
         from sktransformer import TransformerEmbedder
 
-        self.embedder = TransformerEmbedder(E5, prompt="query: ", precision="float32", max_length=128)
+        self.tuned = bool(tuned)
+        options = {"prompt": "query: ", "precision": "float32", "max_length": 128, "random_state": SEED}
+        self.embedder = TransformerEmbedder(E5, **options, **tuned)
         self.line = LinearRegression()
 
     def fit(self, X: Pairs, y: np.ndarray) -> Cosine:
-        self.embedder.fit([X[0][0]])
+        self.embedder.fit(*((X, y) if self.tuned else ([X[0][0]],)))
         self.line.fit(self._cosine(X), y)
         return self
 
@@ -97,10 +100,15 @@ def main() -> None:
         E5, max_length=128, batch_size=16, learning_rate=2e-4, max_epochs=1 if options.quick else options.epochs,
         freeze="embeddings", attention_dropout=0.0, precision="float32", random_state=SEED,
     )  # fmt: skip
+    graded = Cosine(
+        fine_tune="graded", batch_size=32, learning_rate=1e-4, freeze="embeddings", attention_dropout=0.0,
+        max_epochs=1 if options.quick else options.epochs,
+    )  # fmt: skip
     results = {}
     settings = {"train": n, "dev": len(dev[0]), "encoder": E5, "epochs": tuned.max_epochs, "seed": SEED}
     for name, estimator in (
         ("frozen multilingual-e5-small, cosine", Cosine()),
+        ("multilingual-e5-small tuned on graded pairs, cosine", graded),
         ("fine-tuned multilingual-e5-small, pairs", tuned),
     ):
         results[name] = score(name, estimator, train, dev)

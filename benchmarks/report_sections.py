@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from .embedding_tables import embedding, tuned_search
+from .embedding_tables import embedding, few_shots, tuned_search
 from .generation_tables import generation, toy_sequences, translation
 from .prompting_tables import constrained, prompting
 from .tables import Record, number, spread, table
@@ -358,6 +358,7 @@ SECTIONS: dict[str, tuple[str, Callable[[Record], list[str]]]] = {
     "retrieval": ("Search", retrieval),
     "tuned_search": ("An embedder fine-tuned for search", tuned_search),
     "embedding": ("Embeddings", embedding),
+    "few_shots": ("Few examples of many classes", few_shots),
     "budget": ("Token budgets, precision, growth", budget),
     "regression": ("Similarity of pairs", regression),
     "prompting": ("Labels by prompting", prompting),

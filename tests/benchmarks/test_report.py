@@ -85,22 +85,26 @@ def test_a_readme_without_marks_is_refused():
 
 
 def test_embeddings_are_shown():
-    one = {"accuracy": summary(0.5), "cpu_seconds": summary(3.0)}
     results = {
         "cache": {
             "documents": 1000, "folds": 5, "points": 20, "points_measured_without": 2,
             "cpu_seconds": {"on": 10.0, "off": 700.0}, "times_faster": {"cpu": summary(70.0), "wall": summary(60.0)},
         },
         "bytes": {"documents": 9, "queries": 3, "recall_at_10": {"m": {"float32": 1.0, "int8": 0.991}}},
-        "similarity": {"development_pairs": 5, "training_pairs": 7, "spearman": {"frozen": 0.8}},
-        "few_shots": {"test_documents": 4, "shots": {"8": {"setfit": one}}},
     }  # fmt: skip
     page = report.page({"embedding": record(results)})
     assert "5 folds x 20 points, 1000 messages: 10 s of the processor with a cache, 700 s without" in page
     assert "| m | 1.000 | 0.991 |" in page
-    assert "| frozen | 0.800 |" in page
-    assert "| setfit, 8 a class | 0.5 (0.25 to 1) | 3 (1.5 to 6) |" in page
     assert "| Grid search over a frozen encoder, cache on against off | >= 50 | 70 (35 to 140) |" in page
+
+
+def test_few_shots_are_shown():
+    one = {"accuracy": [0.5, 0.25, 1.0], "cpu_seconds": [3.0, 1.5, 6.0]}
+    page = report.page(
+        {"few_shots": record({"test_documents": 4, "classes": 2, "shots": {"8": {"setfit": one}}})}
+    )
+    assert "| BANKING77, 2 classes, 4 test questions, 5 draws | accuracy | fit, processor s |" in page
+    assert "| setfit, 8 a class | 0.5 (0.25 to 1) | 3 (1.5 to 6) |" in page
 
 
 def test_a_fine_tuned_search_shows_both_corpora():

@@ -1,0 +1,164 @@
+"""Few examples of many classes: a tuned embedder under a logistic regression, against SetFit.
+
+``../shared/data/banking77`` holds customer questions in 77 classes. Accuracy from 8 and 16 examples a class, five draws
+of them, the same weights for both. SetFit is the library where it is installed and runs, else its published recipe
+(pairs of the same and of different classes, cosines against 1 and 0, squared error, then a logistic regression;
+Tunstall et al. 2022, "Efficient Few-Shot Learning Without Prompts", section 3) written out in torch. The results say
+which.
+
+    python -m benchmarks.few_shots [--quick] [--shots 8 16] [--iterations N]
+"""
+
+from __future__ import annotations
+
+import random
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+
+from sktransformer import TransformerEmbedder
+
+from .common import MINILM, Sample, arguments, bundled, prepare, say, write
+from .embedding import measured, questions
+
+TUNED = {"fine_tune": "labels", "learning_rate": 1e-4, "max_epochs": 8, "batch_size": 154}
+SEEDS = 5
+
+
+def drawn(labels: np.ndarray, shots: int, seed: int) -> np.ndarray:
+    """Rows of `shots` examples a class."""
+    order = np.random.default_rng(seed).permutation(len(labels))
+    return np.concatenate([order[labels[order] == label][:shots] for label in np.unique(labels)])
+
+
+def ours(texts: list[str], labels: np.ndarray, test: list[str], seed: int) -> tuple[np.ndarray, Sample]:
+    tuned = TransformerEmbedder(MINILM, random_state=seed, **TUNED)
+    pipeline = make_pipeline(tuned, LogisticRegression(C=10, max_iter=1000))
+    _, sample = measured(lambda: pipeline.fit(texts, labels))
+    return pipeline.predict(test), sample
+
+
+def setfit_library(
+    texts: list[str], labels: np.ndarray, test: list[str], seed: int, iterations: int
+) -> tuple[np.ndarray, Sample]:
+    """SetFit's own trainer, one epoch of its pairs."""
+    from datasets import Dataset
+    from setfit import SetFitModel, Trainer, TrainingArguments
+
+    model = SetFitModel.from_pretrained(str(bundled(MINILM)))
+    settings = TrainingArguments(
+        batch_size=16,
+        num_epochs=1,
+        num_iterations=iterations,
+        seed=seed,
+        report_to="none",
+        save_strategy="no",
+    )
+    data = Dataset.from_dict({"text": texts, "label": labels.tolist()})
+    trainer = Trainer(model=model, args=settings, train_dataset=data)
+    _, sample = measured(trainer.train)
+    return np.asarray(model.predict(test)), sample
+
+
+def setfit_recipe(
+    texts: list[str], labels: np.ndarray, test: list[str], seed: int, iterations: int
+) -> tuple[np.ndarray, Sample]:
+    """SetFit's recipe in torch, with sentence-transformers' model: one epoch of pairs in batches of 16."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+
+    torch.manual_seed(seed)
+    model = SentenceTransformer(str(bundled(MINILM)), device="cpu")
+
+    def train() -> LogisticRegression:
+        pairs = setfit_pairs(labels, iterations, seed)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=2e-5, weight_decay=0.01, fused=True)
+        n_steps, n_warm = -(-len(pairs) // 16), -(-len(pairs) // 160)
+        factor = lambda step: min((step + 1) / n_warm, (n_steps - step) / max(1, n_steps - n_warm))  # noqa: E731
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, factor)
+        model.train()
+        for start in range(0, len(pairs), 16):
+            batch = pairs[start : start + 16]
+            first, second = (
+                model(model.tokenize([texts[pair[i]] for pair in batch]))["sentence_embedding"]
+                for i in (0, 1)
+            )
+            wanted = torch.tensor([pair[2] for pair in batch])
+            loss = torch.nn.functional.mse_loss(torch.cosine_similarity(first, second), wanted)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            optimizer.step()
+            schedule.step()
+        model.eval()
+        return LogisticRegression(max_iter=1000).fit(model.encode(texts, show_progress_bar=False), labels)
+
+    head, sample = measured(train)
+    return head.predict(model.encode(test, show_progress_bar=False)), sample
+
+
+def setfit_pairs(labels: np.ndarray, iterations: int, seed: int) -> list[tuple[int, int, float]]:
+    """For each document and iteration one pair of its class and one of another."""
+    source, pairs = random.Random(seed), []
+    members = {label: np.flatnonzero(labels == label).tolist() for label in np.unique(labels)}
+    everyone = list(range(len(labels)))
+    for _ in range(iterations):
+        for i, label in enumerate(labels):
+            pairs.append((i, source.choice(members[label]), 1.0))
+            other = source.choice(everyone)
+            while labels[other] == label:
+                other = source.choice(everyone)
+            pairs.append((i, other, 0.0))
+    source.shuffle(pairs)
+    return pairs
+
+
+def peer() -> tuple[str, Callable[..., tuple[np.ndarray, Sample]]]:
+    """SetFit where it runs, else its recipe."""
+    try:
+        from setfit import Trainer  # noqa: F401
+    except ImportError as error:
+        say(f"  setfit does not run here ({error}): its recipe, written out")
+        return "SetFit's recipe, written out in torch", setfit_recipe
+    return "setfit", setfit_library
+
+
+def main() -> None:
+    parser = arguments(__doc__ or "", rounds=1)
+    parser.add_argument("--shots", nargs="+", type=int, default=[8, 16])
+    parser.add_argument("--iterations", type=int, default=20, help="SetFit's pairs of a text (%(default)s)")
+    options = parser.parse_args()
+    prepare(options)
+    warnings.filterwarnings("ignore", message="lbfgs failed to converge")
+    (texts, labels), (test, expected) = questions("train"), questions("test")
+    name, run = peer()
+    name = f"{name}, {options.iterations} iterations"
+    classes = np.unique(labels)[:: 19 if options.quick else 1]
+    chosen = np.flatnonzero(np.isin(expected, classes))[:: 1 if options.quick else 3]
+    test, expected = [test[i] for i in chosen], expected[chosen]
+    results: dict[str, Any] = {"test_documents": len(test), "classes": len(classes), "shots": {}}
+    runs = {"sktransformer": ours, name: partial(run, iterations=options.iterations)}
+    for shots in options.shots:
+        found = results["shots"][str(shots)] = {key: {"accuracy": [], "cpu_seconds": []} for key in runs}
+        for seed in range(1 if options.quick else SEEDS):
+            rows = drawn(labels, shots, seed)
+            rows = rows[np.isin(labels[rows], classes)]
+            for key, one in runs.items():
+                predicted, sample = one([texts[i] for i in rows], labels[rows], test, seed)
+                found[key]["accuracy"].append(float((predicted == expected).mean()))
+                found[key]["cpu_seconds"].append(sample.cpu)
+                say(
+                    f"  {shots} shots, seed {seed}  {key:<40} {found[key]['accuracy'][-1]:.3f}  {sample.cpu:8.1f} s"
+                )
+            write(
+                "few_shots", options, results, {**TUNED, "encoder": MINILM}
+            )  # a seed more: a run takes hours
+
+
+if __name__ == "__main__":
+    main()
