@@ -77,7 +77,9 @@ print((hidden - rows * math.sqrt(32))[0, :3, :4].numpy().round(3))
 # Inside the first layer
 # ----------------------
 # The norm stands before the attention here. Queries, keys and values are three projections of the same vectors, cut
-# into heads.
+# into heads. What the attention makes is added to what went into it: the residual stream. The feed-forward layer does
+# the same to each token by itself, through a space four times as wide and a GELU (section 3.3, with ReLU there).
+# ``layer`` itself is called last, and has to make the same.
 
 layer = body.encoder.layers[0]
 attention = layer.self_attention
@@ -94,9 +96,8 @@ with torch.no_grad():
     print("mask of the second text, (B, 1, 1, T):", mask[1, 0, 0].int().tolist())
     attended, weights = scaled_dot_product(query, key, value, mask)
     print(
-        "weights sum to",
-        weights.sum(-1).unique().numpy().round(4),
-        "and are 0 on padding:",
+        f"weights of a query sum to {weights.sum(-1).min():.4f} (least) and {weights.sum(-1).max():.4f} (most);",
+        "largest weight on padding:",
         weights[1, ..., -1].max().item(),
     )
     joined = attended.transpose(1, 2).flatten(2)
@@ -111,8 +112,9 @@ print("by hand and by the layer: equal within", (hidden_3 - whole).abs().max().i
 # %%
 # To the label
 # ------------
-# After the last layer's norm the classifier reads the first token alone; by then it knows all others. The loss is the
-# negative logarithm of the probability of the right class.
+# After the last layer's norm the classifier reads the first token alone; by then it knows all others. There is a hidden
+# state more than there are layers, that of the embeddings. The loss is the negative logarithm of the probability of the
+# right class.
 
 with torch.no_grad():
     made = model(ids, attention_mask=attention_mask, output_attentions=True, output_hidden_states=True)

@@ -17,7 +17,7 @@ from .config import TransformerConfig
 from .config_checks import GATED_FEED_FORWARDS
 from .residual import ResidualLinear
 
-# GELU: Hendrycks and Gimpel 2016, section 2, exact and by its tanh. SiLU: the same paper, section 3; also called Swish.
+# GELU, exact and by its tanh, and SiLU, also called Swish: Hendrycks and Gimpel 2016, section 2.
 _gelu_tanh = partial(F.gelu, approximate="tanh")
 ACTIVATIONS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "relu": F.relu,

@@ -52,6 +52,16 @@ class TransformerPreTrainedModel(PreTrainedModel):
     _supports_sdpa = True
     _supports_attention_backend = True
 
+    def __init__(self, config: TransformerConfig) -> None:
+        # a model of another architecture would be built all the same, and be loaded as that one afterwards
+        expected = self.config_class.architecture
+        if not isinstance(config, TransformerConfig) or config.architecture != expected:
+            got = getattr(config, "architecture", type(config).__name__)
+            raise TypeError(
+                f"{type(self).__name__} needs TransformerConfig(architecture={expected!r}, ...), got {got!r}."
+            )
+        super().__init__(config)
+
     def post_init(self) -> None:
         """Draw the weights and tie those that are one."""
         PreTrainedModel.post_init(self)

@@ -2,7 +2,7 @@
 
 LayerNorm: y = (x - mean) / sqrt(var + eps) * gain + bias, Ba, Kiros and Hinton 2016, "Layer Normalization", section 3.
 RMSNorm: y = x / sqrt(mean(x^2) + eps) * gain, Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", section
-3.
+4.
 Mean and variance are those of the H numbers of one token.
 """
 
@@ -26,7 +26,7 @@ class RMSNorm(nn.Module):
 
     References
     ----------
-    Zhang and Sennrich 2019, section 3, equation 4.
+    Zhang and Sennrich 2019, section 4, equation 4.
 
     Examples
     --------

@@ -57,8 +57,9 @@ class CausalLMGenerator(WritingTransformer):
     stop_strings : list of str, default=()
         Strings that end a text; they are not part of it.
     json_schema : dict, str, pydantic model or None, default=None
-        Texts are JSON of this schema, without blanks between its parts. Needs the extra ``[constrained]``, as do the
-        next three; one of the four may be given.
+        Texts are JSON of this schema, without blanks between its parts; objects may have other properties than those
+        named unless it has ``"additionalProperties": False``. Needs the extra ``[constrained]``, as do the next three;
+        one of the four may be given.
     regex : str or None, default=None
         Texts match this regular expression (Rust's syntax: no look-around, no back-references).
     grammar : str or None, default=None
@@ -75,7 +76,7 @@ class CausalLMGenerator(WritingTransformer):
         Texts of one optimizer step, however the step is cut to fit in memory.
     learning_rate : float, default=5e-5
         Highest learning rate of AdamW.
-    lr_schedule : {"linear", "cosine", "constant"}, default="linear"
+    lr_schedule : {"linear", "cosine", "constant", "inverse_sqrt"}, default="linear"
         How the learning rate falls after the warm-up.
     warmup_ratio : float, default=0.1
         Share of the steps over which the learning rate climbs to its highest.
@@ -336,7 +337,7 @@ class CausalLMGenerator(WritingTransformer):
         Returns
         -------
         ndarray of shape (n,)
-            From 1; NaN for a text of a single token, of which none is told.
+            From 1; NaN for a text of a single token, which has no next one to be scored.
 
         References
         ----------
@@ -365,9 +366,11 @@ class CausalLMGenerator(WritingTransformer):
         Raises
         ------
         ValueError
-            When no row has a token that is told from others.
+            When no row has a token that follows another one.
         """
         sums, tokens = self._losses(X, y)
         if not tokens.sum():
-            raise ValueError("no text of X has two tokens, so none is told from others; pass longer texts.")
+            raise ValueError(
+                "no text of X has two tokens, so there is no next token to be scored; pass longer texts."
+            )
         return float(-sums.sum() / tokens.sum())

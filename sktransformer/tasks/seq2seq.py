@@ -81,7 +81,7 @@ class Seq2SeqGenerator(SequenceTransformer):
         Pairs of one optimizer step, however the step is cut to fit in memory.
     learning_rate : float, default=5e-5
         Highest learning rate of AdamW. From scratch, about 1e-3 for a small model.
-    lr_schedule : {"linear", "cosine", "constant"}, default="linear"
+    lr_schedule : {"linear", "cosine", "constant", "inverse_sqrt"}, default="linear"
         How the learning rate falls after the warm-up.
     warmup_ratio : float, default=0.1
         Share of the steps over which the learning rate climbs to its highest.

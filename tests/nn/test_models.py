@@ -183,6 +183,16 @@ def test_the_vocabulary_can_grow(build, ids):
     assert model.lm_head.weight is model.model.embeddings.tokens.weight
 
 
+@pytest.mark.parametrize(
+    ("kind", "architecture"),
+    [(DecoderForCausalLM, "encoder"), (EncoderModel, "decoder"), (EncoderDecoderForSeq2SeqLM, "decoder")],
+)
+def test_a_configuration_of_another_architecture_is_refused(kind, architecture):
+    expected = kind.config_class.architecture
+    with pytest.raises(TypeError, match=f"needs .*architecture='{expected}', .* got '{architecture}'"):
+        kind(TransformerConfig(architecture=architecture, hidden_size=16))
+
+
 def test_an_encoder_is_no_generator():
     with pytest.raises(ValueError, match="Unrecognized configuration class"):
         AutoModelForCausalLM.from_config(TransformerConfig(hidden_size=16))

@@ -104,7 +104,9 @@ def test_an_embedder_is_fine_tuned():
 
 def test_a_model_without_the_head_is_refused():
     with pytest.raises(
-        WrongTaskError, match="'sktransformer-decoder' model, which has no token classification head"
+        WrongTaskError,
+        match=r"'sktransformer-decoder' model, which has no token classification head; "
+        r'pass TransformerConfig\(architecture="encoder"\)',
     ):
         TransformerTokenClassifier(TransformerConfig(architecture="decoder", **SHAPE)).fit(
             [["a", "b"]], [["O", "X"]]

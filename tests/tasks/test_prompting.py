@@ -248,7 +248,7 @@ def test_stored_with_joblib(judge: str, tmp_path: Any) -> None:
         ({"n_shots": -1}, "n_shots must be at least 0"),
         ({"content_free": ()}, "content_free must be a list"),
         ({"instruction": "le chat noir " * 30}, "the prompt takes .* lower n_shots"),
-        ({"method": "entailment"}, "no trained classification head"),
+        ({"method": "entailment"}, "needs a checkpoint of natural language inference"),
     ],
 )
 def test_bad_parameters_say_what_to_do(settings: dict[str, Any], message: str) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from transformers import AutoConfig, AutoTokenizer, PreTrainedConfig, PreTrainedModel
 
+from ...nn import TransformerConfig
 from ..errors import CheckpointCorruptError, WrongTaskError, optional_import
 from .flaubert import repair_flaubert
 from .heads import HEADS, Head, writes
@@ -21,6 +22,12 @@ from .structure import layer_count, layer_number, set_dropout
 from .tokenizers import tokenizer_for_config
 
 MAX_LISTED = 5
+# What to pass instead of a TransformerConfig of another architecture.
+OURS = {
+    "encoder": 'TransformerConfig(architecture="encoder")',
+    "causal": 'TransformerConfig(architecture="decoder")',
+    "seq2seq": 'TransformerConfig(architecture="encoder-decoder")',
+}
 
 
 @dataclass
@@ -135,10 +142,12 @@ def config_of(source: Source) -> PreTrainedConfig:
 
 
 def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
+    ours = isinstance(config, TransformerConfig)
     if head == "encoder" and getattr(config, "is_encoder_decoder", False):
+        wanted = OURS["encoder"] if ours else "an encoder such as BERT, CamemBERT or multilingual-e5-small"
         raise WrongTaskError(
             f"{source.name} is a {config.model_type!r} model, an encoder and a decoder made to write texts; "
-            f"pass an encoder such as BERT, CamemBERT or multilingual-e5-small."
+            f"pass {wanted}."
         )
     if head in ("causal", "seq2seq"):
         _require_writer(config, head, source)
@@ -146,9 +155,10 @@ def _require_head(config: PreTrainedConfig, head: Head, source: Source) -> None:
     architectures: Any = HEADS[head].auto_class._model_mapping
     if type(config) in architectures:
         return
+    wanted = OURS["encoder"] if ours else "an encoder such as BERT, RoBERTa, CamemBERT or FlauBERT"
     raise WrongTaskError(
-        f"{source.name} is a {config.model_type!r} model, which has no {HEADS[head].name} head in Transformers; "
-        f"pass an encoder such as BERT, RoBERTa, CamemBERT or FlauBERT."
+        f"{source.name} is a {config.model_type!r} model, which has no {HEADS[head].name} head"
+        f"{'' if ours else ' in Transformers'}; pass {wanted}."
     )
 
 
@@ -161,6 +171,8 @@ def _require_writer(config: PreTrainedConfig, head: Head, source: Source) -> Non
         "causal": "a decoder that goes on from a text, such as GPT-2, Llama or bundled:SmolLM2-135M-Instruct",
         "seq2seq": "an encoder and decoder that turns a text into another, such as Marian, T5 or BART",
     }[head]
+    if isinstance(config, TransformerConfig):
+        wanted = OURS[head]
     kind = {
         None: "an encoder, which reads texts and writes none; it is for TransformerClassifier, "
         "TransformerTokenClassifier, TransformerQuestionAnswerer or TransformerEmbedder",

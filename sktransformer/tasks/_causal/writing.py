@@ -237,7 +237,7 @@ class WritingTransformer(ContinuingTransformer):
             warn_user(
                 f"{n_ended} of {sum(map(len, found))} texts were not complete after max_new_tokens="
                 f"{self.max_new_tokens} and got a short ending that the constraint allows, which the model did not "
-                f"choose; raise max_new_tokens.",
+                f"choose; raise max_new_tokens, or tighten the constraint.",
                 TruncationWarning,
                 n_cut=n_ended,
                 n_documents=len(found),

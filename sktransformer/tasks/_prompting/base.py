@@ -125,10 +125,9 @@ class Prompted(TransformerEstimator):
         if method == "auto":
             method = "entailment" if judges(config) else "likelihood"
         head: Head = "classification" if method == "entailment" else writes(config) or "causal"
-        checkpoint = load_checkpoint(source, head, need_head=True)
         if method == "entailment":
-            entailment_column(checkpoint.model.config, self.model)  # which raises where there is none
-        return checkpoint, method
+            entailment_column(config, self.model)  # which raises where there is none
+        return load_checkpoint(source, head, need_head=True), method
 
     def _prepare(self, documents: Documents | None, index: npt.NDArray[np.int64] | None, seed: int) -> None:
         """Choose the examples, put the prompt together, and see what texts without content get."""

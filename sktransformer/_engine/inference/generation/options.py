@@ -114,7 +114,7 @@ class Decoding:
             )
         if self.num_outputs > self.num_beams:
             raise ValueError(
-                f"{self.num_outputs} texts a prompt were asked for, but num_beams={self.num_beams} gives "
+                f"{self.num_outputs} texts for each row were asked for, but num_beams={self.num_beams} gives "
                 f"{self.num_beams} without sampling; raise num_beams, or pass do_sample=True."
             )
 
