@@ -186,9 +186,9 @@ unseen = encode([text for text, _ in held_out]), encode([text for _, text in hel
 print(f"held-out sentences translated without a fault: {exact(model, *unseen):.0%}")
 
 # %%
-# Where the decoder looks while it writes each word. For the noun it is the noun, which stands elsewhere than in English.
-# For other words it need not be the word that is translated: by the last layer of the encoder each place knows of all
-# others, so the weight for "black" can lie on the end. Weights show where a model looks, not why.
+# Where the decoder looks while it writes each word. For the noun it is the noun, wherever that stands. For other words
+# it need not be the word that is translated: the encoder has told each place of all others, so the weight for "black"
+# can lie on the end. Weights show where a model looks, not why.
 
 print("source, and the weights of both heads while each word of the target is written:")
 print([words[i] for i in source[0].tolist()])
@@ -285,8 +285,8 @@ plt.show()
 # -------
 # With norms behind the sublayers, as in 2017, the gradients near the output are large in the first steps (Xiong et al.
 # 2020, section 3.3). At a high learning rate a model that does not begin slowly may stay where these steps throw it.
-# With norms before the sublayers the beginning matters less: with a warm-up or without, the loss comes down about as far.
-# That it comes down less far than with norms behind and a warm-up is what this learning rate does to this small task.
+# With norms before the sublayers the beginning matters less: with a warm-up or without, the loss comes down about as
+# far, if less far in these few steps than with norms behind and a warm-up.
 
 hasty = {"num_layers": 2, "learning_rate": 1e-2, "n_steps": 250}
 figure, axis = plt.subplots(figsize=(6, 3.4), layout="constrained")
