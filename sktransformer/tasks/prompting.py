@@ -246,7 +246,15 @@ class PromptClassifier(ClassifierMixin, Prompted):
         -------
         str
             The whole prompt, without the special tokens that the tokenizer adds around it.
+
+        Raises
+        ------
+        TypeError
+            For anything but texts, such as a list of documents.
         """
+        for name, given in (("text", text), ("text_pair", text_pair)):
+            if not isinstance(given, str):
+                raise TypeError(f"{name} must be the text of one document, got {type(given).__name__}.")
         return self._filled(text, text_pair)
 
     def __sklearn_tags__(self) -> Any:

@@ -260,6 +260,8 @@ def test_bad_parameters_say_what_to_do(settings: dict[str, Any], message: str) -
 
 
 def test_kinds_are_checked() -> None:
+    with pytest.raises(TypeError, match="text must be the text of one document, got list"):
+        prompter().fit(None).prompt(TEXTS)
     with pytest.raises(TypeError, match="labels must be None, a list"):
         prompter(labels="great").fit(None)
     with pytest.raises(TypeError, match="template must be a text"):

@@ -105,6 +105,17 @@ class WritingTransformer(ContinuingTransformer):
                 f"one of the two."
             )
 
+    def _check_stream(self, on_text: Any) -> None:
+        if not callable(on_text):
+            raise TypeError(
+                f"on_text must be a function of a row, a sample and a piece, got {type(on_text).__name__}."
+            )
+        if self.num_beams > 1:
+            raise ValueError(
+                f"on_text and num_beams={self.num_beams} contradict each other: which text a beam search takes shows "
+                f"at its end; pass num_beams=1, or leave out on_text."
+            )
+
     def _grammar(self) -> str | None:
         return grammar_of(
             json_schema=self.json_schema, regex=self.regex, grammar=self.grammar, choices=self.choices
@@ -137,6 +148,8 @@ class WritingTransformer(ContinuingTransformer):
         """Return the texts of each row."""
         self._ready()
         self._validate_common()  # parameters may have been set since the fit
+        if on_text is not None:
+            self._check_stream(on_text)
         prompts = self._prompts_again(X)
         if not len(prompts):
             return []
