@@ -1,5 +1,6 @@
 """Sphinx configuration. Nothing here reaches the network: no intersphinx, no remote images."""
 
+from importlib import import_module
 from itertools import groupby
 from pathlib import Path
 
@@ -56,6 +57,10 @@ sphinx_gallery_conf = {
     "show_memory": False,
 }
 
+# Files of `sktransformer.nn` whose parts are no public names of their own, and are looked for by who reads the paper.
+LEAVES = "masks positions attention norms residual feed_forward experts embeddings"
+INSIDE = f"{LEAVES} layer stack schedules packed_attention crf".split()
+
 HEADINGS = {  # in this order; a room without a line here comes last, under its own name
     "tasks": "Estimators",
     "model_selection": "Comparing and tuning",
@@ -89,6 +94,7 @@ def write_api_page() -> None:
     page = HERE / "api" / "generated" / "index.rst"
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text(text, encoding="utf-8")
+    page.with_name("inside_nn.rst").write_text(_inside_nn(), encoding="utf-8")
 
 
 def _parts_of_nn() -> str:
@@ -98,7 +104,24 @@ def _parts_of_nn() -> str:
     names = sorted(set(nn.__all__) - set(sktransformer._ROOMS))
     listed = "".join(f"   nn.{name}\n" for name in names)
     heading = "Parts of the architecture, imported from ``sktransformer.nn``"
-    return f"\n{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :toctree: .\n\n{listed}"
+    inside = "\nWhat they are made of, file by file:\n\n.. toctree::\n\n   inside_nn\n"
+    return f"\n{heading}\n{'-' * len(heading)}\n\n.. autosummary::\n   :toctree: .\n\n{listed}{inside}"
+
+
+def _inside_nn() -> str:
+    """Show the files of `sktransformer.nn` from leaf to root: what each says of itself, and its parts."""
+    text = "Inside the architecture, from leaf to root\n==========================================\n"
+    for name in INSIDE:
+        room = import_module(f"sktransformer.nn.{name}")
+        parts = [
+            part
+            for part, value in vars(room).items()
+            if not part.startswith("_") and getattr(value, "__module__", "") == room.__name__
+        ]
+        heading = f"``{name}.py``"
+        text += f"\n{heading}\n{'-' * len(heading)}\n\n.. automodule:: {room.__name__}\n   :no-members:\n\n"
+        text += ".. autosummary::\n   :toctree: .\n\n" + "".join(f"   {part}\n" for part in parts)
+    return text
 
 
 def skip_inherited(app, what, name, member, skip, options):

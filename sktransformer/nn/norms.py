@@ -1,9 +1,8 @@
 """Normalisation: a token's vector is brought to one size, so that layers can be stacked.
 
 LayerNorm: y = (x - mean) / sqrt(var + eps) * gain + bias, Ba, Kiros and Hinton 2016, "Layer Normalization", section 3.
-RMSNorm: y = x / sqrt(mean(x^2) + eps) * gain, Zhang and Sennrich 2019, "Root Mean Square Layer Normalization", section
-4.
-Mean and variance are those of the H numbers of one token.
+RMSNorm: y = x / sqrt(mean(x^2) + eps) * gain, Zhang and Sennrich 2019, "Root Mean Square Layer Normalization",
+section 4. Mean and variance are those of the H numbers of one token.
 """
 
 from __future__ import annotations
