@@ -309,8 +309,8 @@ class CausalLMGenerator(WritingTransformer):
         X : iterable of n prompts
             As in `fit`; it may be empty. Their order changes nothing.
         on_text : callable, optional
-            Called as ``on_text(row, sample, piece)`` with each piece of a text as soon as it stands. Not with beams; with
-            `draft_model` a text is one piece.
+            Called as ``on_text(row, sample, piece)`` with each piece of a text as soon as it stands. Not with beams;
+            with `draft_model` a text is one piece.
 
         Returns
         -------

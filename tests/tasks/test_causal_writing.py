@@ -77,7 +77,7 @@ def test_stop_strings_are_left_out_and_streams_add_up() -> None:
 def test_what_can_not_be_told_as_it_comes() -> None:
     with pytest.raises(ValueError, match="on_text and num_beams=2 contradict each other"):
         writer(num_beams=2).predict(PROMPTS, on_text=print)
-    with pytest.raises(TypeError, match="on_text must be a function .*, got str"):
+    with pytest.raises(TypeError, match=r"on_text must be a function .*, got str"):
         writer().predict(PROMPTS, on_text="print")
 
 
