@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
 
 STEPS = 65_536  # values of sixteen bits
 
@@ -42,7 +41,6 @@ class _Dropout(torch.autograd.Function):
         return torch.mul(x, mask).mul_(ctx.factor)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
         (mask,) = ctx.saved_tensors
         return torch.mul(gradient, mask).mul_(ctx.factor), None

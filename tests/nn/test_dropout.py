@@ -79,3 +79,15 @@ def test_the_module_drops_in_training_alone():
     assert torch.equal(x.grad, dropped.detach())
     assert torch.equal(module.eval()(x), x)
     assert torch.equal(Dropout(0.0)(x), x)
+
+
+def test_second_derivatives() -> None:
+    x = torch.linspace(1, 2, 40, requires_grad=True)
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        dropped = dropout(x, 0.5)
+    scale = (dropped / x).detach()  # 0 or 2
+    (first,) = torch.autograd.grad(dropped.pow(3).sum(), x, create_graph=True)
+    (second,) = torch.autograd.grad(first.sum(), x)
+    torch.testing.assert_close(first, 3 * scale**3 * x**2)
+    torch.testing.assert_close(second, 6 * scale**3 * x)

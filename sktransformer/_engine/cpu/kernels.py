@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
+from torch.autograd import forward_ad
 from torch.overrides import TorchFunctionMode
 
 from ...nn.dropout import dropout
@@ -28,7 +29,7 @@ class CpuKernels(TorchFunctionMode):
     ) -> Any:
         """Call `func`, or what stands for it here."""
         replacement = _REPLACED.get(func)
-        replaced = None if replacement is None else replacement(*args, **(kwargs or {}))
+        replaced = None if replacement is None or _watched() else replacement(*args, **(kwargs or {}))
         return func(*args, **(kwargs or {})) if replaced is None else replaced
 
 
@@ -53,12 +54,31 @@ def computing(device: torch.device, precision: torch.dtype) -> Iterator[None]:
         yield
 
 
+def _watched() -> bool:
+    """Whether torch looks at what is called: its compiler, its tracer, its function transforms, forward derivatives.
+
+    They know torch's operators, and not those of this folder.
+    """
+    if torch.compiler.is_compiling() or torch._C._get_tracing_state() is not None:
+        return True
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
 def _dropout(
-    x: torch.Tensor, p: float = 0.5, training: bool = True, inplace: bool = False
+    input: torch.Tensor,  # torch's name
+    p: float = 0.5,
+    training: bool = True,
+    inplace: bool = False,
 ) -> torch.Tensor | None:
-    if not training or inplace or not 0.0 < p < 1.0 or x.device.type != "cpu" or not x.is_floating_point():
+    if (
+        not training
+        or inplace
+        or not 0.0 < p < 1.0
+        or input.device.type != "cpu"
+        or not input.is_floating_point()
+    ):
         return None
-    return dropout(x, p)
+    return dropout(input, p)
 
 
 _REPLACED: dict[Any, Callable[..., torch.Tensor | None]] = {

@@ -13,35 +13,46 @@ from functools import cache
 from typing import Any
 
 import torch
-from torch.autograd.function import once_differentiable
 
 FEWEST_ROWS = 4  # below, a product is bound by memory, and MKL's call is the shorter
 
 
-def linear(x: Any, weight: Any, bias: Any = None) -> torch.Tensor | None:
+def linear(input: Any, weight: Any, bias: Any = None) -> torch.Tensor | None:  # torch's names
     """Return x W^T + b, of shape (..., N), for x (..., K) and W (N, K); None, for torch to do it, elsewhere."""
-    given = (x, weight) if bias is None else (x, weight, bias)
-    if not all(_is_plain(one) for one in given) or weight.dim() != 2 or x.shape[-1] != weight.shape[1]:
+    given = (input, weight) if bias is None else (input, weight, bias)
+    if not all(_is_plain(one) for one in given) or not _fit(input, weight, bias):
         return None
-    if x.numel() < FEWEST_ROWS * x.shape[-1] or weight.shape[0] < 2 or torch.is_autocast_enabled("cpu"):
+    if weight.shape[0] < 2 or torch.is_autocast_enabled("cpu"):
         return None
     if not has_operators() or not torch.backends.mkldnn.enabled:
         return None
     if torch.is_grad_enabled() and any(one.requires_grad for one in given):
-        product: torch.Tensor = _Linear.apply(x, weight, bias)  # type: ignore[no-untyped-call]
+        product: torch.Tensor = _Linear.apply(input, weight, bias)  # type: ignore[no-untyped-call]
         return product
-    return _product(x, weight, bias)
+    return _product(input, weight, bias)
 
 
-def addmm(bias: Any, x: Any, weight: Any, *args: Any, **kwargs: Any) -> torch.Tensor | None:
+def addmm(input: Any, mat1: Any, mat2: Any, *args: Any, **kwargs: Any) -> torch.Tensor | None:
     """Return b + x W for W (K, N): how GPT-2 writes its linear layers; None as for `linear`."""
-    plain = not args and not kwargs and all(_is_plain(one) for one in (bias, x, weight))
-    return linear(x, weight.t(), bias) if plain and bias.shape == weight.shape[1:] else None
+    if args or kwargs or not all(_is_plain(one) for one in (input, mat1, mat2)):
+        return None
+    if mat1.dim() != 2 or mat2.dim() != 2:
+        return None
+    return linear(mat1, mat2.t(), input)
 
 
 def _is_plain(x: Any) -> bool:
     kind = type(x)  # no subclass: quantized weights and the like have products of their own
-    return (kind is torch.Tensor or kind is torch.nn.Parameter) and x.dtype is torch.float32 and x.is_cpu
+    if kind is not torch.Tensor and kind is not torch.nn.Parameter:
+        return False
+    return x.dtype is torch.float32 and x.is_cpu and x.layout is torch.strided
+
+
+def _fit(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bool:
+    """Whether shapes are those of a layer, with rows enough; torch takes others too, or says what is wrong."""
+    if weight.dim() != 2 or x.dim() < 2 or x.shape[-1] != weight.shape[1] or not weight.shape[1]:
+        return False
+    return x.numel() >= FEWEST_ROWS * x.shape[-1] and (bias is None or bias.shape == weight.shape[:1])
 
 
 @cache
@@ -69,9 +80,10 @@ class _Linear(torch.autograd.Function):
         return _product(x, weight, bias)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         x, weight = ctx.saved_tensors
+        if torch.is_grad_enabled():  # to be derived once more, which oneDNN's operators can't
+            return _derivable(gradient, x, weight, ctx.needs_input_grad[2])
         d_x = None if weight is None else _product(gradient, weight.t(), None)
         rows = gradient.reshape(-1, gradient.shape[-1])
         if x is None:
@@ -82,3 +94,13 @@ class _Linear(torch.autograd.Function):
             *own, gradient.new_empty(0), ctx.needs_input_grad[2]
         )
         return d_x, d_weight, d_bias if ctx.needs_input_grad[2] else None
+
+
+def _derivable(
+    gradient: torch.Tensor, x: torch.Tensor | None, weight: torch.Tensor | None, has_bias: bool
+) -> tuple[torch.Tensor | None, ...]:
+    """Return the gradients of a product's x, weight and bias by operators that have derivatives themselves."""
+    rows = gradient.reshape(-1, gradient.shape[-1])
+    d_x = None if weight is None else gradient @ weight
+    d_weight = None if x is None else rows.t() @ x.reshape(-1, x.shape[-1])
+    return d_x, d_weight, rows.sum(0) if has_bias else None

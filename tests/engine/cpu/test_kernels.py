@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -92,3 +96,82 @@ def test_the_ends_and_in_place_are_left_to_torch(p: float, inplace: bool) -> Non
         torch.manual_seed(0)
         with CpuKernels():
             assert torch.equal(F.dropout(torch.ones(100), p, True, inplace), stock)
+
+
+def both(look_up: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the gradients of a table by torch and by ours."""
+    gradients = []
+    for own in (False, True):
+        weight = table().weight
+        with CpuKernels() if own else nullcontext():
+            (look_up(weight) ** 2).sum().backward()
+        assert weight.grad is not None
+        gradients.append(weight.grad)
+    return gradients[0], gradients[1]
+
+
+def test_padding_is_counted_from_the_end_too() -> None:
+    stock, own = both(lambda weight: F.embedding(torch.tensor([1, 5, 5]), weight, -1))
+    assert (stock[5] == 0).all()
+    torch.testing.assert_close(own, stock)
+
+
+def test_hooks_get_the_gradient() -> None:
+    def hooked(weight: torch.Tensor) -> torch.Tensor:
+        weight.register_hook(lambda gradient: gradient * 3)
+        weight.register_post_accumulate_grad_hook(_double)
+        return F.embedding(IDS, weight)
+
+    stock, own = both(hooked)
+    torch.testing.assert_close(own, stock)
+
+
+def _double(weight: torch.Tensor) -> None:
+    assert weight.grad is not None
+    weight.grad.mul_(2)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_a_gradient_that_is_asked_for_is_returned_whole(tied: bool) -> None:
+    weight = table().weight
+
+    def gradient() -> torch.Tensor:
+        rows = F.embedding(IDS, weight)
+        return torch.autograd.grad((F.linear(rows, weight) if tied else rows).pow(2).sum(), weight)[0]
+
+    stock = gradient()
+    with CpuKernels():
+        torch.testing.assert_close(gradient(), stock)
+    assert weight.grad is None
+
+
+def test_a_gradient_can_be_derived_again() -> None:
+    weight = table().weight
+
+    def second() -> torch.Tensor:
+        (first,) = torch.autograd.grad(F.embedding(IDS, weight).pow(3).sum(), weight, create_graph=True)
+        return torch.autograd.grad(first.pow(2).sum(), weight)[0]
+
+    stock = second()
+    with CpuKernels():
+        torch.testing.assert_close(second(), stock)
+
+
+@pytest.mark.parametrize("option", [{"max_norm": 2.0}, {"scale_grad_by_freq": True}])
+def test_options_of_a_table_are_kept(option: dict[str, Any]) -> None:
+    stock, own = both(lambda weight: _rows(weight, option))
+    torch.testing.assert_close(own, stock)
+
+
+def _rows(weight: torch.Tensor, option: dict[str, Any]) -> torch.Tensor:
+    with torch.no_grad():
+        weight.mul_(10)
+    rows = F.embedding(IDS, weight, **option)
+    assert "max_norm" not in option or (rows.norm(dim=-1) < 2.01).all()
+    return rows
+
+
+@pytest.mark.parametrize("ids", [torch.tensor([-1]), torch.tensor([6]), torch.tensor([True] * 6)])
+def test_ids_outside_of_the_table_are_refused(ids: torch.Tensor) -> None:
+    with pytest.raises((IndexError, RuntimeError)), CpuKernels():
+        F.embedding(ids, table().weight)

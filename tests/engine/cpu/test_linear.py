@@ -167,3 +167,69 @@ def test_the_detour_is_for_chips_with_wide_vectors(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX512")
     assert module.has_operators() == torch.backends.mkldnn.is_available()
     module.has_operators.cache_clear()
+
+
+@needs_onednn
+@pytest.mark.parametrize("shape", ["no columns", "bias of one", "bias of rows", "sparse weight"])
+def test_shapes_of_no_layer_are_left_to_torch(shape: str, calls: list[tuple[int, ...]]) -> None:
+    x, weight, bias = torch.randn(8, 6), torch.randn(5, 6), torch.randn(5)
+    if shape == "no columns":
+        x, weight = x[:, :0], weight[:, :0]
+    if shape == "bias of one":
+        bias = bias[:1]
+    if shape == "bias of rows":
+        bias = torch.randn(8, 5)
+    if shape == "sparse weight":
+        weight, bias = weight.to_sparse(), None
+    stock = F.linear(x, weight, bias)
+    with CpuKernels():
+        assert torch.equal(F.linear(x, weight, bias), stock)
+    assert calls == []
+
+
+def test_torch_reports_a_product_of_more_than_matrices_itself() -> None:
+    with CpuKernels(), pytest.raises(RuntimeError, match="must be a matrix"):
+        torch.addmm(torch.randn(5), torch.randn(2, 4, 6), torch.randn(6, 5))
+
+
+@needs_onednn
+def test_arguments_may_be_named(calls: list[tuple[int, ...]]) -> None:
+    x, weight, bias = torch.randn(8, 6), torch.randn(5, 6), torch.randn(5)
+    with CpuKernels():
+        one = F.linear(input=x, weight=weight, bias=bias)
+        other = torch.addmm(input=bias, mat1=x, mat2=weight.t())
+    torch.testing.assert_close(one, F.linear(x, weight, bias))
+    torch.testing.assert_close(other, one)
+    assert calls == [(8, 6), (8, 6)]
+
+
+@needs_onednn
+def test_second_derivatives_are_those_of_torch() -> None:
+    layer, x = nn.Linear(6, 5), torch.randn(8, 6, requires_grad=True)
+
+    def second() -> list[torch.Tensor]:
+        inputs = [x, layer.weight, layer.bias]
+        first = torch.autograd.grad(layer(x).pow(3).sum(), inputs, create_graph=True)
+        # the penalty reaches the weight in two ways: one that is left out would show as a wrong number
+        penalty = sum(gradient.pow(2).sum() for gradient in first) + layer.weight.pow(2).sum()
+        return list(torch.autograd.grad(penalty, inputs))
+
+    stock = second()
+    with CpuKernels():
+        own = second()
+    for mine, theirs in zip(own, stock, strict=True):
+        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-3)
+
+
+@needs_onednn
+@pytest.mark.filterwarnings(
+    "ignore:`torch.jit.script` is deprecated:DeprecationWarning"
+)  # by torch.func itself
+def test_function_transforms_and_forward_derivatives_are_left_to_torch(calls: list[tuple[int, ...]]) -> None:
+    x, weight, tangent = torch.randn(8, 6), torch.randn(5, 6), torch.randn(8, 6)
+    with CpuKernels():
+        gradient = torch.func.grad(lambda w: F.linear(x, w).pow(2).sum())(weight)
+        _, forward = torch.func.jvp(lambda row: F.linear(row, weight), (x,), (tangent,))
+    torch.testing.assert_close(gradient, 2 * F.linear(x, weight).t() @ x)
+    torch.testing.assert_close(forward, F.linear(tangent, weight))
+    assert calls == []
