@@ -21,6 +21,7 @@ from ..text.batches import Batch
 from ..text.windows import Encoded, IntArray
 from .forward import FloatArray, Passes, forward
 
+WINDOWS = ("attention_window", "sliding_window", "window_size")  # as ours, most, and GPT-Neo call them
 CACHED_TOKENS = 8192  # of the copies of a cache that continuations are read with, at a time
 
 
@@ -102,6 +103,8 @@ def _takes_parts(model: PreTrainedModel) -> bool:
     by_distance = getattr(model.config, "positions", None) in ("alibi", "relative")
     if by_distance or getattr(model.config, "alibi", False):
         return False  # distances are counted between places in the cache, padding included
+    if any(getattr(model.config, name, None) for name in WINDOWS):
+        return False  # so are windows
     if not {"position_ids", cache_name(model)} <= set(signature(model.forward).parameters):
         return False
     return all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)

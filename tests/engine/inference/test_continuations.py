@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from inspect import signature
+from typing import Any
 
 import numpy as np
 import pytest
@@ -151,3 +152,35 @@ def test_windows_and_models_without_positions_are_read_whole(checkpoint: Getter)
     found = continuation_scores(passes(windowed), texts, continuations)
     expected = [[by_hand(windowed, text, one) for one in continuations.ids] for text in texts]
     np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["ours", "gpt_neo"])
+def test_windows_that_no_cache_shows(kind: str) -> None:
+    """Padding between what is shared and what follows would count as places of the window."""
+    from transformers import GPTNeoConfig, GPTNeoForCausalLM
+
+    from sktransformer.nn import DecoderForCausalLM, TransformerConfig
+
+    with seeded(0, torch.device("cpu")):
+        if kind == "ours":
+            own = TransformerConfig(
+                architecture="decoder", vocab_size=60, hidden_size=32, num_layers=2, attention_window=3
+            )
+            model: Any = DecoderForCausalLM(own)
+        else:
+            config = GPTNeoConfig(
+                vocab_size=60,
+                hidden_size=32,
+                num_layers=2,
+                num_heads=4,
+                attention_types=[[["global", "local"], 1]],
+                window_size=3,
+            )
+            model = GPTNeoForCausalLM(config)
+        with torch.no_grad():
+            for weight in model.parameters():  # sharp enough that a token more or less shows
+                weight.add_(torch.randn_like(weight) * 0.2)
+    loaded = Checkpoint(model.eval(), None, False)
+    texts, continuations = drawn(60)
+    expected = [[by_hand(loaded, text, one) for one in continuations.ids] for text in texts]
+    np.testing.assert_allclose(continuation_scores(passes(loaded), texts, continuations), expected, atol=1e-4)
