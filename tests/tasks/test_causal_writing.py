@@ -6,7 +6,10 @@ from typing import Any
 
 import joblib
 import pytest
+import torch
+from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
+from sktransformer._engine.devices import seeded
 from sktransformer.exceptions import TruncationWarning
 from sktransformer.tasks.causal import CausalLMGenerator
 from sktransformer.testing.checkpoints import tiny_checkpoint
@@ -96,6 +99,44 @@ def test_a_draft_writes_the_same_text(tmp_path: Any) -> None:
         writer(draft_model="x", temperature=1.0).predict(PROMPTS)
 
 
+def test_a_draft_with_fewer_positions_helps_as_far_as_it_reads(tmp_path: Any) -> None:
+    tokenizer = AutoTokenizer.from_pretrained(tiny_checkpoint("gpt2"))
+    short = GPT2Config(vocab_size=len(tokenizer), n_positions=12, n_embd=16, n_layer=1, n_head=2)
+    with seeded(0, torch.device("cpu")):
+        GPT2LMHeadModel(short).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    prompts = ["le", "le chat noir est", " ".join(["où est la gare ?"] * 3)]  # the last has 15 tokens or more
+    expected = writer(max_new_tokens=24).predict(prompts).tolist()
+    assert writer(max_new_tokens=24, draft_model=str(tmp_path)).predict(prompts).tolist() == expected
+
+
+def test_streams_add_up_where_characters_are_bytes() -> None:
+    """Bytes beside each other are read together: one that is none of UTF-8 changes what came before it."""
+    model = writer("llama", max_new_tokens=20, temperature=1.0, num_return_sequences=12, random_state=0)
+    pieces: dict[tuple[int, int], str] = {}
+
+    def say(row: int, sample: int, text: str) -> None:
+        pieces[row, sample] = pieces.get((row, sample), "") + text
+
+    whole = model.predict(PROMPTS, on_text=say)
+    assert {(i, j): pieces.get((i, j), "") for i in range(3) for j in range(12)} == {
+        (i, j): whole[i, j] for i in range(3) for j in range(12)
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "message"),
+    [
+        ({"stop_strings": None}, TypeError, r"stop_strings must be a list .* pass \[\] for none"),
+        ({"num_beams": 0}, ValueError, "num_beams must be at least 1, got 0"),
+        ({"draft_model": 5}, TypeError, "draft_model must be a hub id, a folder"),
+    ],
+)
+def test_what_is_no_option(settings: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        writer(**settings).predict(PROMPTS)
+
+
 # -- constraints ---
 
 SCHEMA = {
@@ -141,6 +182,10 @@ def test_other_constraints() -> None:
         ["le chat"]
     )
     assert set(beams[0]) == {"oui", "non"}
+    unrepeated = writer("llama", choices=["banana banana"], no_repeat_ngram_size=1, max_new_tokens=40)
+    assert unrepeated.predict(["a"]).tolist() == ["banana banana"]
+    short = writer("llama", choices=["oui"], min_new_tokens=12).predict(["a"])
+    assert short.tolist() == ["oui"]
 
 
 @pytest.mark.filterwarnings("ignore::sktransformer.exceptions.TruncationWarning")

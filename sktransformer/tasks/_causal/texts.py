@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
 OnText = Callable[[int, int, str], None]  # row, sample, piece of text
 TAIL = 8  # tokens of the prompt that say how a text is joined to it
+_BYTE = re.compile(r"^<0x[0-9A-Fa-f]{2}>$")
 
 
 class Decoder:
@@ -24,12 +26,22 @@ class Decoder:
     def __init__(self, tokenizer: Any, joined: bool) -> None:
         self.tokenizer = tokenizer
         self.joined = joined
+        self._special = frozenset(tokenizer.all_special_ids)
 
     def plain(self, ids: Sequence[int]) -> str:
         """Return the text of tokens alone."""
         return str(
             self.tokenizer.decode(list(ids), skip_special_tokens=True, clean_up_tokenization_spaces=False)
         )
+
+    def settles(self, token: int) -> bool:
+        """Whether the text up to a token stays as it is, whatever follows.
+
+        Vocabularies that spell rare characters in bytes ("<0xC3>") read bytes that stand beside each other together;
+        special tokens between them are left out.
+        """
+        piece = str(self.tokenizer.convert_ids_to_tokens(int(token)))
+        return _BYTE.match(piece) is None and token not in self._special
 
     def text(self, ids: Sequence[int], context: Sequence[int] = ()) -> str:
         """Return the text that tokens add to a context."""
@@ -63,6 +75,8 @@ class Stream:
         """Take the next token of a sample."""
         ids = self.ids.setdefault((prompt, sample), [])
         ids.append(token)
+        if not self.decoder.settles(token):
+            return
         text = self.decoder.text(ids, self.contexts[prompt])
         if not text.endswith("\ufffd"):  # half a character
             self._say(prompt, sample, self._sure(text))

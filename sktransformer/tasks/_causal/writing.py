@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -67,8 +68,13 @@ class WritingTransformer(ContinuingTransformer):
             self._check_draft(grammar)
 
     def _check_contradictions(self) -> None:
+        check_number("num_beams", self.num_beams, low=1, integer=True)
         if isinstance(self.stop_strings, str):
             raise TypeError("stop_strings must be a list of texts, got one str; put it into a list.")
+        if not isinstance(self.stop_strings, (Sequence, np.ndarray)):
+            raise TypeError(
+                f"stop_strings must be a list of texts, got {type(self.stop_strings).__name__}; pass [] for none."
+            )
         drawn = [f"{name}={getattr(self, name)!r}" for name in DRAWN if getattr(self, name) is not None]
         if self.temperature == 0 and drawn:
             raise ValueError(
@@ -263,6 +269,11 @@ class WritingTransformer(ContinuingTransformer):
         """Return the small model that proposes tokens, loaded once."""
         key = str(self.draft_model)
         if getattr(self, "draft_key_", None) != key:
+            if not isinstance(self.draft_model, (str, os.PathLike)):
+                raise TypeError(
+                    f"draft_model must be a hub id, a folder, 'bundled:NAME' or None, got "
+                    f"{type(self.draft_model).__name__}."
+                )
             draft = load_checkpoint(resolve(self.draft_model), "causal", need_head=True)
             if draft.tokenizer.get_vocab() != self.tokenizer_.get_vocab():
                 raise ValueError(

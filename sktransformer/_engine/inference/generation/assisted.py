@@ -34,12 +34,26 @@ def assisted(
     of 0.
     """
     device = next(model.parameters()).device
-    most = max_tokens(model.config, None)
-    writer: Any = model
     found = []
     for row in prompts:
         ids = torch.from_numpy(np.asarray(row, dtype=np.int64))[None].to(device)
-        room = options.max_new_tokens if most is None else min(options.max_new_tokens, most - ids.shape[1])
+        with computing(device, precision), quiet_transformers():
+            written = _written(model, draft, ids, options)
+        stops = [i for i, token in enumerate(written) if token in options.stop_ids]
+        kept = written[: stops[0]] if stops else written
+        found.append(Generated(kept, 0.0, "stop" if stops else "length"))
+    return found
+
+
+def _written(model: Any, draft: PreTrainedModel, ids: torch.Tensor, options: Decoding) -> list[int]:
+    """Return the tokens that follow a prompt (1, T): with the draft up to its last position, then without it."""
+    begin, longest = ids.shape[1], ids.shape[1] + options.max_new_tokens
+    for helper in (draft, None):
+        ends = [max_tokens(one.config, None) for one in (model, helper) if one is not None]
+        room = min([longest, *(end for end in ends if end is not None)]) - ids.shape[1]
+        ended = ids.shape[1] > begin and int(ids[0, -1]) in options.stop_ids
+        if room < 1 or ended:
+            continue
         settings: Any = GenerationConfig
         config = settings(
             max_new_tokens=room,
@@ -47,12 +61,8 @@ def assisted(
             eos_token_id=list(options.stop_ids) or None,
             pad_token_id=options.stop_ids[0] if options.stop_ids else 0,
         )
-        with computing(device, precision), quiet_transformers():
-            whole = writer.generate(
-                ids, attention_mask=torch.ones_like(ids), generation_config=config, assistant_model=draft
-            )[0]
-        written = whole[ids.shape[1] :].tolist()
-        stops = [i for i, token in enumerate(written) if token in options.stop_ids]
-        kept = written[: stops[0]] if stops else written
-        found.append(Generated(kept, 0.0, "stop" if stops else "length"))
-    return found
+        ids = model.generate(
+            ids, attention_mask=torch.ones_like(ids), generation_config=config, assistant_model=helper
+        )
+    tokens: list[int] = ids[0, begin:].tolist()
+    return tokens

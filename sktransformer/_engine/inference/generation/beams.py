@@ -6,6 +6,7 @@ compare it. Prompts are searched each for itself: none waits for another, and no
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -15,6 +16,7 @@ from .processors import Processors
 from .rows import Generated, Prompt, Row, StopStrings
 
 NEVER = -1e9  # the score of a beam that is out of the race
+LOWEST = NEVER / 2  # of one that is in it
 
 
 class Search:
@@ -33,8 +35,9 @@ class Search:
         return self.rows[0].prompt
 
     def results(self, options: Decoding) -> list[tuple[int, Generated]]:
-        """Return the best hypotheses, with their ranks."""
-        return list(enumerate(self.finished[: options.num_outputs]))
+        """Return the best hypotheses, with their ranks; where a constraint leaves fewer, the last one again."""
+        best = self.finished[: options.num_outputs]
+        return list(enumerate([*best, *best[-1:] * (options.num_outputs - len(best))]))
 
 
 class Beams:
@@ -78,7 +81,7 @@ class Beams:
                 going.append((score, parent, token))
                 continue
             ended.append((score + NEVER, parent, token))
-            if rank < k:
+            if rank < k and score > LOWEST:
                 kept = before[parent].generated if finish == "stop" else [*before[parent].generated, token]
                 search.finished.append(Generated(list(kept), score / n**self.options.length_penalty, finish))
         chosen = [*going, *ended][:k]
@@ -89,7 +92,9 @@ class Beams:
             for beam, (_, parent, token) in enumerate(chosen)
             for row in (before[parent],)
         ]
-        search.done = not going or self._is_over(search, n)
+        search.done = all(score <= LOWEST for score, _, _ in going) or self._is_over(search, n)
+        if search.done and not search.finished:  # nothing that was allowed came to an end
+            search.finished = [Generated(list(before[0].generated), -math.inf, "length")]
         return [parent for _, parent, _ in chosen]
 
     def _finish(self, row: Row, token: int, n: int) -> str | None:

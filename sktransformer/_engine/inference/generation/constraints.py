@@ -7,6 +7,7 @@ schemas that it refuses rather than half understands, and for Lark grammars besi
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,8 @@ from .rows import Row
 
 _tokenizers: WeakKeyDictionary[Any, dict[tuple[Any, ...], Any]] = WeakKeyDictionary()
 _lock = threading.Lock()
+
+_GAVE_UP = re.compile(r"max is \d+|too complex|fuel|states? limit", re.IGNORECASE)  # llguidance's own words
 
 # Of the tokens that may come next, those whose text begins with one of these lead to an end soonest.
 CLOSING = "\"}])>'.,;: 0123456789"
@@ -51,9 +54,7 @@ def grammar_of(
     text = regex if regex is not None else grammar
     if not isinstance(text, str):
         raise TypeError(f"{named[0]} must be a text, got {type(text).__name__}.")
-    matcher: Any = optional_import("llguidance", "constrained").LLMatcher
-    made: str = matcher.grammar_from_regex(text) if regex is not None else matcher.grammar_from_lark(text)
-    return made
+    return _made(named[0], "regex" if regex is not None else "lark", text)
 
 
 def _of_schema(schema: Any) -> str:
@@ -70,12 +71,12 @@ def _of_schema(schema: Any) -> str:
         )
     if schema is False:
         raise ValueError("json_schema=False can't be met: no value satisfies it.")
-    matcher: Any = optional_import("llguidance", "constrained").LLMatcher
+    try:
+        written = json.dumps({} if schema is True else schema, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"json_schema holds what JSON can't say: {error}.") from error
     # no blanks between parts: an untrained model would write nothing else
-    made: str = matcher.grammar_from_json_schema(
-        json.dumps({} if schema is True else schema), overrides={"whitespace_flexible": False}
-    )
-    return made
+    return _made("json_schema", "json_schema", written, overrides={"whitespace_flexible": False})
 
 
 def _of_choices(choices: Any) -> str:
@@ -86,9 +87,30 @@ def _of_choices(choices: Any) -> str:
             raise ValueError(f"choices[{i}] must be a text that is not empty, got {choice!r}.")
     if not len(choices):
         raise ValueError("choices is empty; pass one text or more.")
-    written = " | ".join(json.dumps(str(choice), ensure_ascii=False) for choice in choices)
+    # one terminal, so that there may be many: of rules llguidance takes 2,000 side by side
+    written = " | ".join(json.dumps(_utf8(f"choices[{i}]", str(choice))) for i, choice in enumerate(choices))
+    return _made("choices", "lark", f"start: CHOICE\nCHOICE: {written}")
+
+
+def _utf8(name: str, text: str) -> str:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name} holds half a character (a lone surrogate) at {error.start}, which no text has; take it out."
+        ) from error
+    return text
+
+
+def _made(name: str, kind: str, text: str, **options: Any) -> str:
+    """Let llguidance write down a grammar of some kind: "lark", "regex" or "json_schema"."""
     matcher: Any = optional_import("llguidance", "constrained").LLMatcher
-    made: str = matcher.grammar_from_lark(f"start: {written}")
+    try:
+        made: str = getattr(matcher, f"grammar_from_{kind}")(_utf8(name, text), **options)
+    except ValueError as error:
+        if str(error).startswith(name):
+            raise
+        raise ValueError(f"{name} can't be read: {_first_line(str(error))}.") from error
     return made
 
 
@@ -147,6 +169,7 @@ class Constraint:
         """
         matcher = self._begun()
         if not matcher.consume_tokens(list(ids)):
+            _require_within_limits(matcher)
             return None
         states: list[tuple[Any, list[int]]] = [(matcher, [])]
         for _ in range(LONGEST):
@@ -205,7 +228,9 @@ class Constraint:
 
     def _bits(self, matcher: Any) -> npt.NDArray[np.bool_]:
         allowed = np.zeros(self.vocabulary, dtype=bool)
-        if not matcher.is_error():
+        if matcher.is_error():
+            _require_within_limits(matcher)
+        else:
             bits = np.unpackbits(np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8), bitorder="little")
             width = min(len(bits), self.vocabulary)
             allowed[:width] = bits[:width].astype(bool)
@@ -226,6 +251,15 @@ class Constraint:
                     found[key] = (len(written), token)
         order = sorted(found, key=lambda key: (_rank(key), key))
         return [found[key][1] for key in order[:TRIED]]
+
+
+def _require_within_limits(matcher: Any) -> None:
+    """Raise where a state is an error not because of the text, but because llguidance gave up."""
+    fault = matcher.get_error()
+    if matcher.stop_reason() in ("ParserTooComplex", "LexerTooComplex") or _GAVE_UP.search(fault):
+        raise ValueError(
+            f"the constraint is too large to be kept to ({fault.splitlines()[0]}); write it with fewer alternatives."
+        )
 
 
 def _rank(first: bytes) -> int:

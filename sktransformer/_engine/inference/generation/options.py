@@ -8,6 +8,8 @@ from typing import Any
 from ...validation import check_flag, check_number
 
 EARLY_STOPPING = (True, False, "never")
+MOST_PENALTY = 20  # a text's length to a higher power is beyond what numbers hold
+LEAST = 1e-6  # of a factor on logits, and 1 / LEAST the most
 DRAWS = {
     "temperature": 1.0,
     "top_k": None,
@@ -134,13 +136,13 @@ def _check_ranges(options: Decoding) -> None:
     }
     for name, low in whole.items():
         check_number(name, getattr(options, name), low=low, integer=True)
-    check_number("length_penalty", options.length_penalty)
+    check_number("length_penalty", options.length_penalty, low=-MOST_PENALTY, high=MOST_PENALTY)
     check_flag("do_sample", options.do_sample)
     if options.early_stopping not in EARLY_STOPPING:
         raise ValueError(f'early_stopping must be True, False or "never", got {options.early_stopping!r}.')
     check_number("temperature", options.temperature, low=0, open_low=True)
-    check_number("repetition_penalty", options.repetition_penalty, low=0, open_low=True)
-    check_number("frequency_penalty", options.frequency_penalty)
+    check_number("repetition_penalty", options.repetition_penalty, low=LEAST, high=1 / LEAST)
+    check_number("frequency_penalty", options.frequency_penalty, low=-1 / LEAST, high=1 / LEAST)
     bounds: dict[str, dict[str, Any]] = {
         "top_k": {"low": 1, "integer": True},
         "top_p": {"low": 0, "high": 1, "open_low": True},

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from transformers import MinPLogitsWarper, TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+from transformers import MinPLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from .options import Decoding
 from .rows import Processor, Row
 
 EXCLUDED = -torch.inf
+COLDEST = 1e-30  # a lower temperature is none in float32
 
 
 class Processors:
@@ -19,22 +20,33 @@ class Processors:
 
     def __init__(self, options: Decoding, own: Sequence[Processor] = ()) -> None:
         self.options = options
+        self.own = list(own)
         self.chain = [*_of_rows(options), *own]
         self.warpers = _warpers(options)
 
     def __call__(self, rows: Sequence[Row], scores: torch.Tensor) -> torch.Tensor:
         """Return new scores (B, V), those of excluded tokens minus infinity."""
-        if self.chain:
-            scores = scores.clone()
-        for processor in self.chain:
-            scores = processor(rows, scores)
-        return scores
+        if not self.chain:
+            return scores
+        found = _through(self.chain, rows, scores)
+        # where penalties and the caller leave no token together, what the caller excludes stays so
+        stuck = (found == EXCLUDED).all(dim=-1).nonzero()[:, 0]
+        if len(stuck):
+            found[stuck] = _through(self.own, [rows[i] for i in stuck.tolist()], scores[stuck])
+        return found
 
     def cut(self, scores: torch.Tensor) -> torch.Tensor:
         """Return the scores that a draw is made from."""
         for warper in self.warpers:
             scores = warper(None, scores)
         return scores
+
+
+def _through(chain: Sequence[Processor], rows: Sequence[Row], scores: torch.Tensor) -> torch.Tensor:
+    scores = scores.clone()
+    for processor in chain:
+        scores = processor(rows, scores)
+    return scores
 
 
 class Never:
@@ -67,7 +79,7 @@ def _of_rows(options: Decoding) -> list[Processor]:
 def _warpers(options: Decoding) -> list[Any]:
     warpers: list[Any] = []
     if options.temperature != 1.0:
-        warpers.append(TemperatureLogitsWarper(float(options.temperature)))
+        warpers.append(_Temperature(float(options.temperature)))
     if options.top_k is not None:
         warpers.append(TopKLogitsWarper(int(options.top_k)))
     if options.top_p is not None and options.top_p < 1.0:
@@ -75,6 +87,16 @@ def _warpers(options: Decoding) -> list[Any]:
     if options.min_p is not None:
         warpers.append(MinPLogitsWarper(float(options.min_p)))
     return warpers
+
+
+class _Temperature:
+    """Divides the distances from the highest score: so the highest stays finite, however low the temperature."""
+
+    def __init__(self, temperature: float) -> None:
+        self.temperature = max(temperature, COLDEST)
+
+    def __call__(self, _: Any, scores: torch.Tensor) -> torch.Tensor:
+        return (scores - scores.amax(dim=-1, keepdim=True)) / self.temperature
 
 
 def _counts(texts: Sequence[Sequence[int]], scores: torch.Tensor) -> torch.Tensor:
@@ -106,7 +128,10 @@ class _Frequency:
         self.penalty = penalty
 
     def __call__(self, rows: Sequence[Row], scores: torch.Tensor) -> torch.Tensor:
-        return scores - self.penalty * _counts([row.generated for row in rows], scores)
+        counts = _counts([row.generated for row in rows], scores)
+        return torch.where(
+            counts > 0, scores - self.penalty * counts, scores
+        )  # infinity times 0 is no number
 
 
 class _NoRepeats:

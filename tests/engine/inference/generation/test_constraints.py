@@ -81,10 +81,53 @@ def test_grammars_are_read() -> None:
     assert grammar_of() is None
     schema = grammar_of(json_schema='{"type": "integer"}')
     assert schema == grammar_of(json_schema={"type": "integer"})
-    assert grammar_of(choices=['a "b"', "c"]) == 'start: "a \\"b\\"" | "c"'
+    assert grammar_of(choices=['a "b"', "c"]) == 'start: CHOICE\nCHOICE: "a \\"b\\"" | "c"'
     with pytest.raises(TypeError, match="regex must be a text, got int"):
         grammar_of(regex=3)
     with pytest.raises(TypeError, match="json_schema must be a dict"):
         grammar_of(json_schema=3)
     with pytest.raises(ValueError, match=r"choices\[1\] must be a text that is not empty"):
         grammar_of(choices=["a", ""])
+
+
+@pytest.mark.parametrize("odd", ["\x00", "\x7f", "\x85", "\u2028", "\U0001f600", '\n\t"\\', "/a/ | b", "%"])
+def test_a_choice_may_hold_any_character(odd: str, tokenizer: Callable[[str], Any]) -> None:
+    keeps = constraint(tokenizer("gpt2"), choices=[odd, odd * 2])
+    for seed in range(3):
+        ids = drawn(keeps, 40, seed)
+        assert keeps.text([*ids, *keeps.ending(ids)]) in (odd, odd * 2)
+
+
+def test_there_may_be_thousands_of_choices(tokenizer: Callable[[str], Any]) -> None:
+    choices = [str(i) for i in range(20_000)]
+    keeps = constraint(tokenizer("gpt2"), choices=choices)
+    for seed in range(5):
+        ids = drawn(keeps, 10, seed)
+        assert keeps.text([*ids, *keeps.ending(ids)]) in set(choices)
+
+
+def test_a_grammar_beyond_the_limits_says_so(tokenizer: Callable[[str], Any]) -> None:
+    wide = " | ".join(f'"{i}"' for i in range(3000))
+    keeps = constraint(tokenizer("gpt2"), grammar=f"start: {wide}")
+    row = Row(0, 0, (), 5, keeps.tokenizer.encode("2"))
+    with pytest.raises(ValueError, match=r"too large to be kept to \(.*max is 2000.*fewer alternatives"):
+        keeps([row], torch.zeros(1, keeps.vocabulary))
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "message"),
+    [
+        ({"choices": ["a", "\ud800"]}, ValueError, r"choices\[1\] holds half a character"),
+        ({"regex": "\ud800"}, ValueError, "regex holds half a character"),
+        ({"json_schema": {"const": {1, 2}}}, TypeError, "json_schema holds what JSON can't say: .*set"),
+        ({"json_schema": {"const": float("nan")}}, ValueError, "json_schema holds what JSON can't say"),
+        (
+            {"json_schema": {"enum": ["\ud800"]}},
+            ValueError,
+            "json_schema can't be read: unexpected end of hex",
+        ),
+    ],
+)
+def test_what_no_text_or_json_can_say(given: dict[str, Any], kind: type[Exception], message: str) -> None:
+    with pytest.raises(kind, match=message):
+        grammar_of(**given)
