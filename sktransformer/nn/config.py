@@ -133,8 +133,9 @@ default="sinusoidal"
     >>> config = TransformerConfig(hidden_size=128, num_layers=2, positions="rotary")
     >>> config.num_attention_heads, config.intermediate_size
     (2, 512)
-    >>> type(TransformerConfig(architecture="decoder")).__name__
-    'DecoderConfig'
+    >>> TransformerConfig(architecture="decoder", hidden_size=64)
+    DecoderConfig(hidden_size=64, num_attention_heads=1, num_key_value_heads=1, head_dim=64, intermediate_size=256, \
+scale_embeddings=True)
     """
 
     __signature__: ClassVar[Signature]
@@ -212,6 +213,17 @@ default="sinusoidal"
         fill_in(self)
         check_heads(self)
         PreTrainedConfig.__post_init__(self, **kwargs)
+
+    def __repr__(self) -> str:
+        """Write the call that makes it, as scikit-learn's estimators do; ``to_dict()`` has all fields."""
+        fields = [name for name in TransformerConfig.__signature__.parameters if name != "kwargs"]
+        given = [
+            f"{name}={getattr(self, name)!r}"
+            for name in fields
+            if getattr(self, name) != getattr(type(self), name)
+        ]
+        given += [f"num_labels={self.num_labels}"] if self.num_labels != 2 else []
+        return f"{type(self).__name__}({', '.join(given)})"
 
     @classmethod
     def preset(cls, name: str, **changes: Any) -> TransformerConfig:

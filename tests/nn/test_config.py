@@ -32,6 +32,15 @@ def test_the_architecture_names_the_class(architecture, kind, tmp_path):
     assert type(copy.deepcopy(config)) is kind
 
 
+@pytest.mark.parametrize("name", PRESETS)
+def test_it_is_written_as_the_call_that_makes_it(name):
+    config = TransformerConfig.preset(name, num_labels=3)
+    again = eval(repr(config))
+    assert again == config
+    assert type(again) is type(config)
+    assert "norm_eps" not in repr(TransformerConfig())  # what is as by default is left out
+
+
 def test_names_of_transformers_are_understood():
     config = TransformerConfig(num_hidden_layers=7, d_model=32)
     assert (config.num_layers, config.num_hidden_layers, config.hidden_size) == (7, 7, 32)

