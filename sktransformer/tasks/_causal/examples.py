@@ -132,7 +132,7 @@ def warn_cut_examples(n_cut: int, n: int, limit: int) -> None:
     if n_cut:
         warn_user(
             f"{n_cut} of {n} prompts with their responses are longer than {limit} tokens and were cut: the prompts at "
-            f"their beginning, responses at their end; raise max_length, or split them.",
+            f"their beginning, responses at their end; raise max_length where the model allows it, or split them.",
             TruncationWarning,
             n_cut=int(n_cut),
             n_documents=int(n),

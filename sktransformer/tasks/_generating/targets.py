@@ -78,7 +78,7 @@ def warn_cut_sources(n_cut: int, n_documents: int, longest: int, truncation: str
     if n_cut:
         warn_user(
             f"{n_cut} of {n_documents} documents are longer than {longest} tokens and were cut "
-            f"(truncation={truncation!r}); raise max_length, or split them.",
+            f"(truncation={truncation!r}); raise max_length where the model allows it, or split them.",
             TruncationWarning,
             n_cut=int(n_cut),
             n_documents=int(n_documents),
