@@ -55,7 +55,7 @@ plt.show()
 # %%
 # Masks
 # -----
-# Which key (column) a query (row) may see. With a cache there are fewer queries than keys.
+# Which key (column) a query (row) may see: the white ones. With a cache there are fewer queries than keys.
 
 masks = {
     "bidirectional, padded": padding_mask(torch.tensor([[1] * 9 + [0] * 3])).expand(1, 1, 12, 12),
@@ -102,7 +102,9 @@ plt.show()
 # %%
 # Where the parameters are
 # ------------------------
-# ``parameter_count`` counts without building a model; beside it the rule of thumb 12 L H^2 + V H.
+# ``parameter_count`` counts without building a model; beside it the rule of thumb 12 L H^2 + V H. The rule leaves
+# out cross-attention, so it is too low for the encoder-decoders. "llama-like" has keys and values that heads share, for
+# which the rule is too high, and an output layer that is not the table of tokens, which it leaves out.
 
 parts = ("tokens", "positions", "self_attention", "cross_attention", "feed_forward")
 figure, axis = plt.subplots(figsize=(8, 3), layout="constrained")

@@ -96,3 +96,10 @@ def test_files_and_functions_are_short(folder):
 )
 def test_a_long_one_is_found(source, found):
     assert too_long("a.py", source) == found
+
+
+def test_the_installation_page_names_every_extra():
+    page = (REPOSITORY / "docs" / "install.rst").read_text(encoding="utf-8")
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    missing = [name for name in project["optional-dependencies"] if f"``{name}``" not in page]
+    assert not missing, missing

@@ -74,7 +74,8 @@ def parameter_count(config: TransformerConfig, *, language_model: bool = True) -
     -------
     ParameterCount
         Exact numbers, and the rule of thumb 12 L H^2 + V H beside them: 4 H^2 in the four projections of attention
-        and 8 H^2 in a feed-forward layer of inner width 4 H, for each of L layers, and V rows of embeddings.
+        and 8 H^2 in a feed-forward layer of inner width 4 H, for each of L layers, and V rows of embeddings. The rule
+        leaves out cross-attention, positions, norms, biases and an output layer of its own.
 
     References
     ----------

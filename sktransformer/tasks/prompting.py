@@ -42,7 +42,8 @@ class PromptClassifier(ClassifierMixin, Prompted):
         The last line of `template`, where no text is in it, then begins the model's turn. Likelihoods of labels are
         often better without, also of models that were tuned to chat: try both.
     n_shots : int, default=4
-        Examples in the prompt, out of those that `fit` gets: as many of each class as can be. 0 is zero-shot.
+        Examples in the prompt, out of those that `fit` gets: as many of each class as can be. 0 is zero-shot, which is
+        often better for small models.
     hypothesis_template : str, default="This example is {label}."
         What ``"entailment"`` asks about.
     length_penalty : float, default=1.0
