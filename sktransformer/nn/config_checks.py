@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from typing import Any
 
 from .._engine.errors import did_you_mean
@@ -88,10 +89,33 @@ def check_sizes(config: Any) -> None:
         raise ValueError(
             f"num_experts_per_token={config.num_experts_per_token} is more than num_experts={config.num_experts}."
         )
+    if isinstance(config.type_vocab_size, bool) or not isinstance(config.type_vocab_size, int):
+        raise TypeError(f"type_vocab_size must be a whole number, got {config.type_vocab_size!r}.")
+    if config.type_vocab_size < 0:
+        raise ValueError(f"type_vocab_size must be at least 0, got {config.type_vocab_size}.")
+    _check_reals(config)
+
+
+def _check_reals(config: Any) -> None:
+    """Raise for factors and probabilities outside their range."""
     for name in ("dropout", "attention_dropout", "classifier_dropout"):
         probability = getattr(config, name)
-        if probability is not None and not 0.0 <= probability < 1.0:
+        if probability is not None and not 0.0 <= _real(name, probability) < 1.0:
             raise ValueError(f"{name} must lie in [0, 1), got {probability!r}.")
+    for name in ("norm_eps", "initializer_range", "router_aux_loss_coef"):
+        value = getattr(config, name)
+        if value is not None and not 0.0 <= _real(name, value) < math.inf:
+            raise ValueError(f"{name} must be at least 0, got {value!r}.")
+    for name in ("rotary_base", "attention_scale", "logits_scale"):
+        value = getattr(config, name)
+        if value is not None and not 0.0 < _real(name, value) < math.inf:
+            raise ValueError(f"{name} must be above 0, got {value!r}.")
+
+
+def _real(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    return float(value)
 
 
 def fill_in(config: Any) -> None:
@@ -138,7 +162,25 @@ def check_heads(config: Any) -> None:
             f'positions="rotary" turns the dimensions of a head in pairs, and head_dim={size} is odd; change '
             f"hidden_size or num_attention_heads."
         )
+    if config.positions == "relative":
+        _check_buckets(config)
     if config.positions.startswith("sinusoidal") and config.hidden_size % 2:
         raise ValueError(
             f"positions={config.positions!r} needs an even hidden_size, got {config.hidden_size}."
+        )
+
+
+def _check_buckets(config: Any) -> None:
+    """Raise for buckets that leave none to a single distance, or none beyond it: Raffel et al. 2020, section 2.1."""
+    sides = 1 if config.architecture == "decoder" else 2  # an encoder's distances have signs
+    exact = config.relative_buckets // sides // 2
+    if exact < 1:
+        raise ValueError(
+            f'positions="relative" needs at least {2 * sides} relative_buckets here, got {config.relative_buckets}.'
+        )
+    longest = config.relative_buckets // 2 if config.architecture == "encoder-decoder" else exact
+    if config.relative_max_distance <= longest:
+        raise ValueError(
+            f"relative_max_distance must be above {longest}, up to which {config.relative_buckets} relative_buckets "
+            f"tell each distance apart, got {config.relative_max_distance}."
         )

@@ -58,6 +58,8 @@ def from_transformers(model: PreTrainedModel) -> TransformerPreTrainedModel:
 
     Raises
     ------
+    TypeError
+        For anything but a model.
     ValueError
         When the architecture, its head or one of its options has no counterpart.
 
@@ -76,6 +78,11 @@ def from_transformers(model: PreTrainedModel) -> TransformerPreTrainedModel:
     >>> type(ours).__name__, ours.config.positions
     ('DecoderForCausalLM', 'rotary')
     """
+    if not isinstance(model, PreTrainedModel):
+        raise TypeError(
+            f"model must be a model of Transformers, got {type(model).__name__}; load one with "
+            "AutoModel.from_pretrained."
+        )
     family = FAMILIES.get(model.config.model_type)
     if family is None:
         raise ValueError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from .config import TransformerConfig
 from .config_checks import GATED_FEED_FORWARDS
@@ -77,6 +78,11 @@ def parameter_count(config: TransformerConfig, *, language_model: bool = True) -
         and 8 H^2 in a feed-forward layer of inner width 4 H, for each of L layers, and V rows of embeddings. The rule
         leaves out cross-attention, positions, norms, biases and an output layer of its own.
 
+    Raises
+    ------
+    TypeError
+        For another kind of configuration.
+
     References
     ----------
     Kaplan et al. 2020, "Scaling Laws for Neural Language Models", section 2.1 and table 1 (12 L H^2).
@@ -88,6 +94,7 @@ def parameter_count(config: TransformerConfig, *, language_model: bool = True) -
     >>> count.total, count.blocks, count.rule
     (124439808, 85054464, 123532032)
     """
+    _require_config(config)
     width, n_norm = config.hidden_size, _norm(config)
     encoder, decoder = _depths(config)
     n_layers = encoder + decoder
@@ -172,6 +179,13 @@ def estimate_cost(
         token in attention (causal masks are not deducted); backward takes twice as much. Memory is that of AdamW with
         the weights in `number_size`, with fused attention, which keeps no T x T weights.
 
+    Raises
+    ------
+    TypeError
+        For another kind of configuration, or a number that is not whole.
+    ValueError
+        For a number below 1.
+
     References
     ----------
     Kaplan et al. 2020, section 2.1 (operations); Korthikanti et al. 2022, "Reducing Activation Recomputation in Large
@@ -184,6 +198,12 @@ def estimate_cost(
     >>> round(cost.forward_flops / 1e9), round(cost.weights / 1e6)
     (292, 498)
     """
+    _require_config(config)
+    for name, value in (("batch_size", batch_size), ("length", length), ("number_size", number_size)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name} must be a whole number, got {value!r}.")
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}.")
     heads, groups, size = _heads(config)
     encoder, decoder = _depths(config)
     cross = decoder if config.architecture == "encoder-decoder" and config.cross_attention else 0
@@ -203,6 +223,14 @@ def estimate_cost(
         optimizer=ADAM_MOMENTS * parameters,
         activations=tokens * number_size * _kept(config, encoder + decoder, cross, language_model),
     )
+
+
+def _require_config(config: Any) -> None:
+    if not isinstance(config, TransformerConfig):
+        raise TypeError(
+            f"config must be a TransformerConfig, got {type(config).__name__}; of a model of Transformers, "
+            f"from_transformers(model).config is one."
+        )
 
 
 def _heads(config: TransformerConfig) -> tuple[int, int, int]:

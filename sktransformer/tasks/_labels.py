@@ -66,7 +66,8 @@ def as_labels(y: Any, name: str = "y") -> Labels:
         )  # numbers in an object array, which scikit-learn takes for no labels
     if values.dtype.kind == "f":
         assert_all_finite(values, input_name=name)
-    check_classification_targets(values)
+    # scikit-learn warns of as many classes as rows, as a list of labels has
+    check_classification_targets(values if name == "y" else np.tile(values, 2))
     classes, index = np.unique(values, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(

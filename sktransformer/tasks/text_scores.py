@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ __all__ = ["bleu_score", "chrf_score", "rouge_score"]
 
 ROUGE = ("rouge1", "rouge2", "rougeL", "rougeLsum")
 EXTRA = "generation"
+MOST_PAIRS = 20_000_000  # of words that rouge-score's table may hold: a gigabyte
 
 
 def chrf_score(y_true: Any, y_pred: Any, *, word_order: int = 0) -> float:
@@ -173,15 +174,59 @@ def rouge_score(y_true: Any, y_pred: Any, *, kind: str = "rougeL", use_stemmer: 
     """
     check_choice("kind", kind, ROUGE)
     check_flag("use_stemmer", use_stemmer)
-    scorer = optional_import("rouge_score.rouge_scorer", EXTRA).RougeScorer(
-        [kind], use_stemmer=bool(use_stemmer)
-    )
     true, predicted = _read(y_true, y_pred)
+    score = _rouge(kind, bool(use_stemmer))
     scores = [
-        max(scorer.score(reference, text)[kind].fmeasure for reference in references)
+        max(score(reference, text) for reference in references)
         for references, text in zip(true, predicted, strict=True)
     ]
     return float(np.mean(scores))
+
+
+def _rouge(kind: str, use_stemmer: bool) -> Callable[[str, str], float]:
+    """Return the F1 of a reference and a text."""
+    scorer = optional_import("rouge_score.rouge_scorer", EXTRA).RougeScorer([kind], use_stemmer=use_stemmer)
+    words = optional_import("rouge_score.tokenizers", EXTRA).DefaultTokenizer(use_stemmer).tokenize
+
+    def by_library(reference: str, text: str) -> float:
+        if kind == "rougeLsum":
+            _require_short_lines(words, reference, text)
+        return float(scorer.score(reference, text)[kind].fmeasure)
+
+    def by_subsequence(reference: str, text: str) -> float:
+        expected, given = words(reference), words(text)
+        common = _common_subsequence(expected, given)
+        return 2 * common / (len(expected) + len(given)) if common else 0.0
+
+    # the library keeps a table of all pairs of words, which for long texts no memory holds
+    return by_subsequence if kind == "rougeL" else by_library
+
+
+def _common_subsequence(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the length of the longest common subsequence, a row of the table at a time, in the bits of an integer.
+
+    Hyyrö 2004, "Bit-Parallel LCS-length Computation Revisited", section 4.
+    """
+    if len(first) > len(second):
+        first, second = second, first
+    places: dict[str, int] = {}
+    for i, word in enumerate(first):
+        places[word] = places.get(word, 0) | 1 << i
+    all_ones = (1 << len(first)) - 1
+    row = all_ones
+    for word in second:
+        matched = row & places.get(word, 0)
+        row = ((row + matched) | (row - matched)) & all_ones
+    return len(first) - row.bit_count()
+
+
+def _require_short_lines(words: Callable[[str], list[str]], reference: str, text: str) -> None:
+    longest = [max((len(words(line)) for line in one.split("\n")), default=0) for one in (reference, text)]
+    if longest[0] * longest[1] > MOST_PAIRS:
+        raise ValueError(
+            f'kind="rougeLsum" compares lines, and some have {longest[0]} and {longest[1]} words, too many for memory; '
+            f'break the texts into lines, or pass kind="rougeL".'
+        )
 
 
 SCORES: dict[str, tuple[Callable[..., float], dict[str, Any]]] = {
@@ -198,19 +243,28 @@ def require_scores(name: str) -> None:
 
 
 def _read(y_true: Any, y_pred: Any) -> tuple[list[list[str]], list[str]]:
-    predicted = as_documents(y_pred, name="y_pred")
-    rows = list(y_true) if not isinstance(y_true, (str, bytes)) else y_true
-    if any(isinstance(row, (list, tuple)) for row in rows):
+    predicted = _one_each(y_pred, "y_pred")
+    if isinstance(y_true, Iterator):
+        y_true = list(y_true)  # listed once
+    rows = list(y_true) if isinstance(y_true, Iterable) and not isinstance(y_true, str) else []
+    if any(isinstance(row, (list, tuple, np.ndarray)) for row in rows):
         true = [as_documents(_listed(row), name=f"y_true[{i}]").first for i, row in enumerate(rows)]
         empty = [i for i, references in enumerate(true) if not references]
         if empty:
             raise ValueError(f"y_true has no reference in rows {empty[:10]}; drop them.")
     else:
-        true = [[text] for text in as_documents(y_true, name="y_true").first]
-    check_consistent_length(true, predicted.first)
+        true = [[text] for text in _one_each(y_true, "y_true")]
+    check_consistent_length(true, predicted)
     if not true:
         raise ValueError("y_true is empty; pass at least one text.")
-    return true, predicted.first
+    return true, predicted
+
+
+def _one_each(texts: Any, name: str) -> list[str]:
+    documents = as_documents(texts, name=name)
+    if documents.second is not None:
+        raise ValueError(f"{name} must hold one text a row, got pairs; pass one column.")
+    return documents.first
 
 
 def _listed(row: Any) -> Any:

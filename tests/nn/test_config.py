@@ -3,10 +3,20 @@
 import copy
 
 import pytest
+import torch
 from transformers import AutoConfig
 
-from sktransformer.nn import DecoderConfig, EncoderDecoderConfig, TransformerConfig
+from sktransformer.nn import (
+    DecoderConfig,
+    DecoderModel,
+    EncoderDecoderConfig,
+    EncoderDecoderModel,
+    EncoderModel,
+    TransformerConfig,
+)
 from sktransformer.nn.presets import PRESETS
+
+BODIES = {"encoder": EncoderModel, "decoder": DecoderModel, "encoder-decoder": EncoderDecoderModel}
 
 
 def test_what_follows_from_the_width():
@@ -91,6 +101,29 @@ def test_presets_are_configurations(name):
         ({"num_layers": True}, TypeError, "num_layers must be a whole number, got True"),
         ({"dropout": 1.0}, ValueError, r"dropout must lie in \[0, 1\), got 1.0"),
         ({"num_experts": 2, "num_experts_per_token": 3}, ValueError, "is more than num_experts=2"),
+        ({"dropout": "much"}, TypeError, "dropout must be a number, got 'much'"),
+        ({"norm_eps": -1e-5}, ValueError, "norm_eps must be at least 0, got -1e-05"),
+        ({"norm_eps": float("nan")}, ValueError, "norm_eps must be at least 0, got nan"),
+        ({"initializer_range": -0.02}, ValueError, "initializer_range must be at least 0"),
+        ({"rotary_base": 0}, ValueError, "rotary_base must be above 0, got 0"),
+        ({"attention_scale": 0.0}, ValueError, "attention_scale must be above 0"),
+        ({"type_vocab_size": -1}, ValueError, "type_vocab_size must be at least 0, got -1"),
+        ({"type_vocab_size": "2"}, TypeError, "type_vocab_size must be a whole number"),
+        (
+            {"positions": "relative", "relative_buckets": 3},
+            ValueError,
+            "needs at least 4 relative_buckets here, got 3",
+        ),
+        (
+            {"positions": "relative", "relative_buckets": 1, "architecture": "decoder"},
+            ValueError,
+            "needs at least 2 relative_buckets here, got 1",
+        ),
+        (
+            {"positions": "relative", "relative_max_distance": 8},
+            ValueError,
+            "relative_max_distance must be above 8, .* got 8",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(fields, error, message):
@@ -106,3 +139,22 @@ def test_a_class_takes_no_other_architecture():
 def test_an_unknown_preset_is_refused():
     with pytest.raises(ValueError, match=r"no preset 'bert-bse'.*Did you mean 'bert-base'"):
         TransformerConfig.preset("bert-bse")
+
+
+@pytest.mark.parametrize("architecture", ["encoder", "decoder", "encoder-decoder"])
+def test_the_fewest_buckets_tell_distances(architecture):
+    fewest = {"encoder": 4, "decoder": 2, "encoder-decoder": 4}[architecture]
+    config = TransformerConfig(
+        architecture=architecture,
+        positions="relative",
+        relative_buckets=fewest,
+        relative_max_distance=fewest,
+        vocab_size=20,
+        hidden_size=8,
+        num_layers=1,
+        num_attention_heads=2,
+    )
+    model = BODIES[architecture](config).eval()
+    ids = torch.arange(3, 20)[None]
+    more = {"decoder_input_ids": ids} if architecture == "encoder-decoder" else {}
+    assert torch.isfinite(model(input_ids=ids, **more).last_hidden_state).all()

@@ -174,3 +174,5 @@ def test_what_has_no_counterpart_is_refused():
     gpt2.base_model.config.activation_function = "tanh"
     with pytest.raises(ValueError, match="activation 'tanh' has no counterpart"):
         from_transformers(gpt2.base_model)
+    with pytest.raises(TypeError, match="model must be a model of Transformers, got str"):
+        from_transformers("gpt2")

@@ -1,8 +1,11 @@
 """Counted parameters are those of the built model; estimates are near what is measured."""
 
+from functools import partial
+
 import pytest
 import torch
 from torch.utils.flop_counter import FlopCounterMode
+from transformers import BertConfig
 
 from sktransformer.nn import (
     DecoderForCausalLM,
@@ -112,3 +115,19 @@ def test_activations_are_near_what_autograd_keeps():
     estimate = estimate_cost(model.config, batch_size=4, length=50, language_model=False).activations
     assert made.last_hidden_state.requires_grad
     assert measured == pytest.approx(estimate, rel=0.25)
+
+
+@pytest.mark.parametrize("config", [BertConfig(), None, "gpt2"])
+def test_other_configurations_are_refused(config):
+    for count in (parameter_count, partial(estimate_cost, batch_size=1, length=1)):
+        with pytest.raises(
+            TypeError, match=r"config must be a TransformerConfig, got \w+; .*from_transformers"
+        ):
+            count(config)
+
+
+def test_a_batch_has_whole_numbers_of_texts_and_tokens():
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        estimate_cost(TransformerConfig(), batch_size=0, length=4)
+    with pytest.raises(TypeError, match=r"length must be a whole number, got 4.5"):
+        estimate_cost(TransformerConfig(), batch_size=1, length=4.5)

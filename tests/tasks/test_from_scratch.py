@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from sktransformer import (
+    CausalLMGenerator,
     TransformerClassifier,
     TransformerConfig,
     TransformerEmbedder,
@@ -113,3 +114,13 @@ def test_a_model_without_the_head_is_refused():
         )
     with pytest.raises(WrongTaskError, match="an encoder and a decoder made to write texts"):
         TransformerEmbedder(TransformerConfig(architecture="encoder-decoder", **SHAPE)).fit(X)
+
+
+@pytest.mark.filterwarnings("ignore:training collapsed", "ignore:.*are longer than")
+def test_models_of_few_positions_are_quiet(capfd):
+    fields = {**SHAPE, "max_position_embeddings": 3, "positions": "learned"}
+    TransformerClassifier(TransformerConfig(**fields), **{**RUN, "max_epochs": 1}).fit(X, y)
+    decoder = TransformerConfig(architecture="decoder", **fields)
+    writer = CausalLMGenerator(decoder, max_new_tokens=2, **{**RUN, "max_epochs": 1}).fit(X[:4])
+    assert len(writer.predict(["le"])) == 1
+    assert capfd.readouterr() == ("", "")

@@ -246,6 +246,8 @@ def test_stored_with_joblib(judge: str, tmp_path: Any) -> None:
         ({"chat": True}, "choose one of"),
         ({"truncation": "chunk"}, "choose one of"),
         ({"n_shots": -1}, "n_shots must be at least 0"),
+        ({"length_penalty": 1000}, "length_penalty must be at least 0 and at most 20"),
+        ({"content_free": None}, "content_free must be a list"),
         ({"content_free": ()}, "content_free must be a list"),
         ({"instruction": "le chat noir " * 30}, "the prompt takes .* lower n_shots"),
         ({"method": "entailment"}, "needs a checkpoint of natural language inference"),
@@ -264,10 +266,33 @@ def test_kinds_are_checked() -> None:
         prompter().fit(None).prompt(TEXTS)
     with pytest.raises(TypeError, match="labels must be None, a list"):
         prompter(labels="great").fit(None)
+    with pytest.raises(TypeError, match=r"labels\[0\] must be one label .*, got list"):
+        prompter(labels=[["great"], ["awful"]]).fit(None)
     with pytest.raises(TypeError, match="template must be a text"):
         prompter(template=3).fit(None)
     with pytest.raises(ValueError, match="one label a document"):
         prompter(labels=None).fit(TEXTS[:2], [[1, 0], [1, 1]])
+
+
+def test_a_hypothesis_is_never_cut(judge: str) -> None:
+    for settings in (
+        {"labels": ["great", "awful " * 100]},
+        {"hypothesis_template": "{label} " * 100},
+        {"max_length": 8},
+    ):
+        with pytest.raises(ValueError, match=r"the hypothesis '.* leaves no room for a document among the"):
+            PromptClassifier(judge, **{"labels": LABELS, "device": "cpu", **settings}).fit(None)
+    fits = PromptClassifier(judge, labels=LABELS, device="cpu").fit(None)
+    with pytest.raises(ValueError, match="leaves no room"):
+        fits.set_params(hypothesis_template="{label} " * 100).predict(TEXTS)
+
+
+def test_any_characters_and_many_labels() -> None:
+    """Half characters are read as in documents; that there are as many labels as labels is no news."""
+    odd = prompter(labels=["\ud800", "\x00\U0001f600"], template="\ud800 {text} :").fit(None)
+    assert odd.predict(["\ud800", "a"]).shape == (2,)
+    many = prompter(labels=[str(i) for i in range(60)]).fit(None)
+    assert many.predict_proba(["a"]).shape == (1, 60)
 
 
 def test_models_that_do_not_fit_name_the_right_estimator(tmp_path: Any) -> None:

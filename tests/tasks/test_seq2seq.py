@@ -302,6 +302,12 @@ def test_it_is_stored_with_tied_weights_and_without_paths(name, tmp_path):
     assert len(more.history_) == 21
 
 
+def test_prefixes_of_any_characters():
+    odd = generator("t5", prefix="\ud800\x00 ", target_prefix="\ud83d\ude00 ").predict(["le chat"])
+    written = generator("t5", prefix="\ufffd\x00 ", target_prefix="\U0001f600 ").predict(["le chat"])
+    assert odd.tolist() == written.tolist()
+
+
 # -- what can't be done --------------------------------------------------------------------------------------------
 
 
@@ -327,6 +333,10 @@ def test_what_is_refused():
         generator("t5", prefix=None).fit(X, Y)
     with pytest.raises(ValueError, match="an option of sampling"):
         generator("t5", top_p=0.5).fit(X, Y)
+    with pytest.raises(ValueError, match='beam_stopping must be True, False or "never", got None'):
+        generator("t5", beam_stopping=None).predict(["le"])
+    with pytest.raises(ValueError, match=r"freeze='all' leaves nothing to train: .* 't5' model"):
+        generator("t5", freeze="all").fit(X, Y)
 
 
 @pytest.mark.parametrize(

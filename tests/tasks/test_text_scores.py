@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import sys
+import tracemalloc
 
+import numpy as np
 import pandas as pd
 import pytest
+from rouge_score.rouge_scorer import RougeScorer
 from sacrebleu.metrics import BLEU, CHRF
 
 from sktransformer import bleu_score, chrf_score, rouge_score
@@ -63,3 +66,40 @@ def test_the_extra_is_named_where_it_is_missing(monkeypatch):
     for score in (chrf_score, bleu_score, rouge_score):
         with pytest.raises(MissingExtraError, match=r"sktransformer-text\[generation\]"):
             score(TRUE, WRITTEN)
+
+
+@pytest.mark.parametrize("score", [chrf_score, bleu_score, rouge_score])
+def test_an_array_of_several_references(score):
+    several = np.array([["something else entirely", text] for text in TRUE], dtype=object)
+    assert score(several, TRUE) == pytest.approx(1.0)
+    assert score(iter(TRUE), TRUE) == pytest.approx(1.0)
+    with pytest.raises(ValueError, match="y_pred must hold one text a row, got pairs"):
+        score(TRUE, [(text, text) for text in TRUE])
+    with pytest.raises(ValueError, match="y_true must hold one text a row, got pairs"):
+        score(pd.DataFrame({"a": TRUE, "b": TRUE}), TRUE)
+    with pytest.raises(TypeError, match="y_true must be an iterable of texts, got NoneType"):
+        score(None, TRUE)
+
+
+@pytest.mark.parametrize("use_stemmer", [True, False])
+def test_rouge_l_is_that_of_the_library(use_stemmer):
+    library = RougeScorer(["rougeL"], use_stemmer=use_stemmer)
+    random = np.random.default_rng(0)
+    words = ["cat", "cats", "the", "sleeps", "sleeping", "été", "42"]
+    for _ in range(60):
+        one, other = (" ".join(random.choice(words, size=random.integers(0, 30))) for _ in range(2))
+        expected = library.score(one, other)["rougeL"].fmeasure
+        assert rouge_score([one], [other], use_stemmer=use_stemmer) == pytest.approx(expected, abs=1e-12)
+
+
+def test_long_texts_are_scored_in_little_memory():
+    long = "the black cat sleeps " * 10_000
+    tracemalloc.start()
+    found = rouge_score([long], [long + "today"])
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == pytest.approx(80_000 / 80_001)
+    assert peak < 50_000_000  # the library's table would have 1.6 billion numbers
+    with pytest.raises(ValueError, match="some have 40000 and 40001 words"):
+        rouge_score([long], [long + "today"], kind="rougeLsum")
+    assert rouge_score(["a cat\nsleeps"], ["a cat\nsleeps"], kind="rougeLsum") == pytest.approx(1.0)

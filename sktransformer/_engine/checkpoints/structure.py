@@ -136,6 +136,11 @@ def freeze(model: PreTrainedModel, what: str | int | None) -> None:
         # a pooler is head: it is new in most checkpoints; a norm after the last layer is not
         if name.startswith(prefix) and "pooler" not in name and depth_of(name, n_layers) <= limit:
             parameter.requires_grad_(False)
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        raise ValueError(
+            f"freeze={what!r} leaves nothing to train: the head of this {model.config.model_type!r} model is its "
+            f'embeddings once more; pass a number of layers, "embeddings" or None.'
+        )
 
 
 def without_decay(model: nn.Module) -> set[str]:

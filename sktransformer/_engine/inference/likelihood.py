@@ -13,6 +13,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from ..checkpoints.quiet import quiet_transformers
+from ..checkpoints.structure import max_tokens
 from ..text.batches import Batch, Collator, token_positions
 from ..text.windows import Encoded
 
@@ -77,6 +78,9 @@ def reads_packed(model: PreTrainedModel) -> bool:
 
 
 def _tried_packed(model: PreTrainedModel) -> bool:
+    positions = max_tokens(model.config, None)
+    if positions is not None and positions < 4:  # none to try it on
+        return False
     if "position_ids" not in signature(model.forward).parameters:
         return False
     device = next(model.parameters()).device

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from ..validation import mended
 from .documents import Documents
 from .placing import Offsets, Placed, places
 from .windows import Cut, Encoded, IntArray, Plan, Segments, Template, assemble, plan_windows, warn_cut
@@ -147,7 +148,9 @@ class TextEncoder:
         if self._backend is not None:
             # one by one: as fast as a batch on few cores, and it starts no threads that a later fork would trip over
             encode = self._plain_backend().encode
-            rows = [np.asarray(encode(text, add_special_tokens=False).ids, dtype=np.int32) for text in texts]
+            # documents are mended where they are read; prefixes, labels and templates come as users wrote them
+            found = [encode(mended(text), add_special_tokens=False) for text in texts]
+            rows = [np.asarray(one.ids, dtype=np.int32) for one in found]
         else:
             with self._lock:
                 rows = [np.asarray(self._plain(text), dtype=np.int32) for text in texts]
@@ -190,7 +193,8 @@ class TextEncoder:
             raise ValueError(
                 f"the tokenizer finds no token in any of {PROBES}; such a tokenizer can't be used."
             )
-        full = self._tokenizer(text, text) if pair else self._tokenizer(text)
+        pieces = (text, text) if pair else (text,)
+        full = self._tokenizer(*pieces, verbose=False)  # which says so where the model reads fewer tokens
         ids = list(full["input_ids"])
         types = tuple(full.get("token_type_ids") or [0] * len(ids))
         start = _find(ids, bare, 0)
@@ -204,7 +208,7 @@ class TextEncoder:
         )
 
     def _bare(self, text: str) -> list[int]:
-        return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
+        return list(self._tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
 
 
 def _columns(documents: Documents) -> list[list[str]]:

@@ -14,7 +14,7 @@ from ..._engine.checkpoints.loading import Checkpoint
 from ..._engine.checkpoints.structure import max_tokens
 from ..._engine.devices import draw_seed
 from ..._engine.inference.generation.generate import generate
-from ..._engine.inference.generation.options import Decoding
+from ..._engine.inference.generation.options import EARLY_STOPPING, Decoding
 from ..._engine.inference.generation.positions import RELATIVE
 from ..._engine.inference.generation.processors import Never
 from ..._engine.inference.generation.rows import Generated, Prompt
@@ -72,6 +72,8 @@ class SequenceTransformer(WritesUnfitted):
     def _validate_common(self) -> None:
         super()._validate_common()
         check_choice("truncation", self.truncation, TRUNCATIONS)
+        if self.beam_stopping not in EARLY_STOPPING:
+            raise ValueError(f'beam_stopping must be True, False or "never", got {self.beam_stopping!r}.')
         check_number("max_target_length", self.max_target_length, low=1, integer=True)
         for name in ("prefix", "target_prefix"):
             if not isinstance(getattr(self, name), str):

@@ -17,11 +17,12 @@ from ..._engine.devices import draw_seed, resolve_device, seeded
 from ..._engine.errors import say_once
 from ..._engine.inference.continuations import Continuations, continuation_scores
 from ..._engine.inference.forward import forward, read_logits
+from ..._engine.inference.generation.options import MOST_PENALTY
 from ..._engine.text.documents import Documents
 from ..._engine.text.windows import Cut, warn_cut
 from ..._engine.validation import check_choice, check_number
 from .._base import TransformerEstimator, text_encoder
-from .entailment import entailment_column, judges
+from .entailment import entailment_column, judges, require_short
 from .frames import FIELDS, PAIR, SINGLE, Frame, asks_for_pairs, check_template, frame
 from .probabilities import Floats, label_scores, prior, probabilities
 from .shots import check_labels, chosen_shots, classes_of, words_of
@@ -108,9 +109,10 @@ class Prompted(TransformerEstimator):
         check_template("instruction", self.instruction, ("labels",))
         check_template("hypothesis_template", self.hypothesis_template, ("label",), "label")
         check_number("n_shots", self.n_shots, low=0, integer=True)
-        check_number("length_penalty", self.length_penalty, low=0)
+        check_number("length_penalty", self.length_penalty, low=0, high=MOST_PENALTY)
         free = self.content_free
-        if isinstance(free, str) or not len(free) or not all(isinstance(text, str) for text in free):
+        listed = isinstance(free, (Sequence, np.ndarray)) and not isinstance(free, str)
+        if not listed or not len(free) or not all(isinstance(text, str) for text in free):
             raise ValueError(f"content_free must be a list of one text or more, got {free!r}.")
 
     def _load(self) -> tuple[Checkpoint, str]:
@@ -135,6 +137,7 @@ class Prompted(TransformerEstimator):
         if self.method_ == "entailment":
             if self.pairs_:
                 raise ValueError('method="entailment" reads single texts, but X holds pairs of texts.')
+            self._entailment(Documents([""]), self._passes())  # says whether there is room for the hypotheses
         else:
             self._put_together(documents, index, seed)
         wanted = {"auto": self.method_ == "likelihood", "content_free": True, "none": False}
@@ -203,8 +206,9 @@ class Prompted(TransformerEstimator):
     def _entailment(self, documents: Documents, passes: Any) -> npt.NDArray[np.float64]:
         column, cut = entailment_column(self.model_.config, self.model), self._cut(self.max_length_)
         logits, n_cut = [], 0
-        for word in self.label_words_:
-            hypothesis = self.hypothesis_template.format(label=word)
+        hypotheses = [self.hypothesis_template.format(label=word) for word in self.label_words_]
+        require_short(self.text_encoder_, hypotheses, cut.max_length)
+        for hypothesis in hypotheses:
             pairs = Documents(documents.first, [hypothesis] * len(documents))
             encoded = self.text_encoder_.encode(pairs, cut, warn=False)
             n_cut = max(n_cut, encoded.n_cut)  # the documents that are cut beside the longest hypothesis

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 from ..._engine.errors import WrongTaskError
+from ..._engine.text.documents import Documents
+from ..._engine.text.encoding import TextEncoder
+from .tokens import ROOM
 
 # "entailment", "ENTAILMENT", "entail", "implication" in French checkpoints; not "not_entailment", "non-entailment"
 _ENTAILS = re.compile(r"^(entail\w*|implication)$", re.IGNORECASE)
@@ -35,3 +39,15 @@ def entailment_column(config: Any, model: Any) -> int:
             f"entailment; {model} has {sorted(names.values())}."
         )
     return found[0]
+
+
+def require_short(encoder: TextEncoder, hypotheses: Sequence[str], limit: int) -> None:
+    """Raise when a hypothesis leaves no room for a document: it would be cut, and ask about something else."""
+    lengths = list(map(len, encoder.tokenize(Documents(list(hypotheses)))[0]))
+    longest = max(range(len(lengths)), key=lengths.__getitem__)
+    if lengths[longest] + encoder.pair.n_special + ROOM > limit:
+        raise ValueError(
+            f"the hypothesis {hypotheses[longest]!r:.60} has {lengths[longest]} tokens, which leaves no room for a "
+            f"document among the {limit} that max_length and the model allow; shorten the labels or "
+            f"hypothesis_template."
+        )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..._engine.validation import check_scalars
 from .._labels import as_labels
 
 
@@ -18,6 +19,7 @@ def check_labels(labels: Any) -> None:
     if isinstance(labels, (str, bytes)) or not isinstance(labels, (Mapping, Sequence, np.ndarray)):
         raise TypeError(f"labels must be None, a list of labels or a dict, got {type(labels).__name__}.")
     listed = list(labels)
+    check_scalars(listed, "labels")
     if len(listed) < 2:
         raise ValueError(f"labels must hold at least two labels, got {listed!r}.")
     if len(set(listed)) < len(listed):
