@@ -57,6 +57,21 @@ class NonFiniteLossError(FloatingPointError):
     """The training loss became NaN or infinite."""
 
 
+def require_numbers(found: bool) -> None:
+    """Raise unless what a model gave were numbers: an argmax over NaN would be an answer like any other.
+
+    Raises
+    ------
+    FloatingPointError
+        When they were not.
+    """
+    if not found:
+        raise FloatingPointError(
+            "the model's outputs are NaN: its weights hold what is no number (a damaged checkpoint, a training that "
+            'diverged), or precision="bfloat16" is too coarse for it; load it anew, or pass precision="float32".'
+        )
+
+
 class MissingExtraError(ImportError):
     """An optional dependency is not installed."""
 

@@ -161,6 +161,8 @@ class TransformerEstimator(BaseEstimator):
         checkpoint = self._fitted_checkpoint()
         with _MOVING:
             checkpoint.model.to(device)  # type: ignore[arg-type]  # the stubs lose `self` there
+            if checkpoint.model.training:  # as whoever trained it further may have left it
+                checkpoint.model.eval()
         collator = self._collator(checkpoint, device)
         return Passes(
             checkpoint.model,

@@ -241,6 +241,20 @@ def test_conversations_refused(chatty: str) -> None:
         model.predict([[{"role": "user", "content": 3}]])
     with pytest.raises(ValueError, match=r"X\[1\] has no messages"):
         model.predict([asked[0], []])
+    with pytest.raises(ValueError, match=r"X has 1 missing text.* in row\(s\) 2"):
+        model.predict([asked[0], "le chat", None])
+    with pytest.raises(TypeError, match=r"X\[1\] must be str, got int"):
+        model.predict([asked[0], 3])
+
+
+def test_conversations_beside_texts_and_in_arrays(chatty: str) -> None:
+    model = CausalLMGenerator(chatty, max_new_tokens=4, device="cpu", precision="float32")
+    asked = [[{"role": "user", "content": "le chat ?"}], [{"role": "user", "content": "la gare ?"}]]
+    apart = [model.predict([row])[0] for row in asked]
+    assert model.predict([asked[0], "le chat", asked[1]])[[0, 2]].tolist() == apart
+    array = np.array(asked, dtype=object)
+    assert array.shape == (2, 1)  # NumPy looks into lists of one length
+    assert model.predict(array).tolist() == apart
 
 
 # -- what may be passed, and what may not ---

@@ -338,3 +338,24 @@ def test_parameters_are_checked_before_anything_is_loaded(changes, error, messag
     classifier = TransformerClassifier("nowhere/at-all", **changes)
     with pytest.raises(error, match=message):
         classifier.fit(["une facture", "un colis"], ["facture", "colis"])
+
+
+@pytest.mark.filterwarnings("ignore:training collapsed:sklearn.exceptions.ConvergenceWarning")
+def test_a_model_that_gives_no_numbers_gives_no_labels(
+    quick: Maker, mails: list[str], labels: list[str]
+) -> None:
+    fitted = quick(max_epochs=1).fit(mails, labels)
+    with torch.no_grad():
+        fitted.model_.classifier.out_proj.weight[0, 0] = torch.nan
+    with pytest.raises(FloatingPointError, match=r"the model's outputs are NaN: its weights .*damaged"):
+        fitted.predict(mails)
+
+
+@pytest.mark.filterwarnings("ignore:training collapsed:sklearn.exceptions.ConvergenceWarning")
+def test_a_model_left_in_training_predicts_without_dropout(
+    quick: Maker, mails: list[str], labels: list[str]
+) -> None:
+    fitted = quick(max_epochs=1).fit(mails, labels)
+    expected = fitted.predict_proba(mails[:3])
+    fitted.model_.train()
+    np.testing.assert_array_equal(fitted.predict_proba(mails[:3]), expected)

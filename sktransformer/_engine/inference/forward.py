@@ -13,7 +13,7 @@ from transformers import PreTrainedModel
 
 from ..cpu.kernels import computing
 from ..devices import SMALLEST_BUDGET, is_out_of_memory
-from ..errors import OutOfMemoryBackoffWarning, warn_user
+from ..errors import OutOfMemoryBackoffWarning, require_numbers, warn_user
 from ..text.batches import Batch, Collator, Rows, plan, token_positions
 from ..text.windows import Encoded
 
@@ -85,6 +85,7 @@ def forward_tokens(passes: Passes, encoded: Encoded, read: Reader) -> FloatArray
 
 def _in_order(places: Rows, rows: torch.Tensor) -> FloatArray:
     stacked = rows.cpu().numpy()
+    require_numbers(not np.isnan(stacked).any())
     restored = np.empty_like(stacked)
     restored[places] = stacked
     return restored

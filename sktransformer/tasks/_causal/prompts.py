@@ -61,17 +61,17 @@ def read_prompts(X: Any, missing: Any, name: str = "X") -> Prompts:
             raise ValueError(f"{name} must hold one text a row, got pairs; join the two, or pass messages.")
         n = len(documents)
         return Prompts(documents.first, None, documents.width, documents.names, None, (None,) * n)
-    texts: list[str] = []
-    turns: list[list[Turn] | None] = []
-    for i, row in enumerate(listed):
-        if isinstance(row, (list, tuple)):
-            messages = _messages(row, f"{name}[{i}]")
-            turns.append(messages)
-            texts.append("\n".join(message["content"] for message in messages))
-        else:
-            texts += as_documents([row], missing=missing, name=name).first
-            turns.append(None)
-    return Prompts(texts, None, None, None, None, tuple(turns))
+    turns = tuple(
+        _messages(row, f"{name}[{i}]") if isinstance(row, (list, tuple)) else None
+        for i, row in enumerate(listed)
+    )
+    # a conversation stands there as its texts, so that faults of the other rows are told by their places
+    written = [
+        row if messages is None else "\n".join(message["content"] for message in messages)
+        for row, messages in zip(listed, turns, strict=True)
+    ]
+    texts = as_documents(written, missing=missing, name=name).first
+    return Prompts(texts, None, None, None, None, turns)
 
 
 def _conversations(X: Any) -> list[Any] | None:
@@ -81,6 +81,10 @@ def _conversations(X: Any) -> list[Any] | None:
     if isinstance(X, pd.Series):
         X = X.tolist()
     if isinstance(X, np.ndarray) and X.dtype == object:
+        if (
+            X.ndim == 2 and X.size and isinstance(X[0, 0], Mapping)
+        ):  # NumPy's view of a list of lists of messages
+            return list(map(list, X))
         X = X.ravel().tolist() if X.ndim == 1 or X.shape[1:] == (1,) else X
     if not isinstance(X, (list, tuple)):
         return None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 import torch
 
+from ...errors import require_numbers
 from .options import Decoding
 from .processors import Processors
 from .rows import Generated, Prompt, Row, StopStrings
@@ -66,6 +67,7 @@ class Beams:
         tokens = (best.indices % vocabulary).tolist()
         origins = []
         for i, (search, values) in enumerate(zip(searches, best.values.tolist(), strict=True)):
+            require_numbers(not any(map(math.isnan, values)))
             candidates = list(zip(values, parents[i], tokens[i], strict=True))
             origins += [i * k + parent for parent in self._continue(search, candidates)]
         return torch.tensor(origins, device=scores.device)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
 import torch
 
+from ...errors import require_numbers
 from .options import Decoding
 from .processors import Processors
 from .rows import Generated, OnToken, Prompt, Row, StopStrings, draws_of
@@ -67,7 +69,7 @@ class Choices:
         costs = logits.gather(1, tokens[:, None])[:, 0] - logits.logsumexp(dim=-1)
         if self.processors.chain:
             alone = torch.isinf(scores).sum(dim=-1) == scores.shape[1] - 1
-            costs = torch.where(alone, 0.0, costs)
+            costs = torch.where(alone & ~costs.isnan(), 0.0, costs)
         for text, token, cost in zip(texts, tokens.tolist(), costs.tolist(), strict=True):
             self._take(text, token, cost)
 
@@ -83,6 +85,7 @@ class Choices:
 
     def _take(self, text: Text, token: int, cost: float) -> None:
         row = text.rows[0]
+        require_numbers(not math.isnan(cost))
         text.log_probability += cost
         if token in self.options.stop_ids:
             text.done, text.finish, text.stopped = True, "stop", True

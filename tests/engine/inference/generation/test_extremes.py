@@ -72,3 +72,20 @@ def test_beams_that_nothing_allows_are_no_texts(writer):
     assert all(text.score > -1e6 for text in texts)
     nothing = one.write([one.prompts[1]], num_beams=2, hooks={"processors": [only()]})[0]
     assert [len(text.ids) for text in nothing] == [0]
+
+
+@pytest.mark.parametrize("options", [{}, {"num_beams": 2}, {"do_sample": True}])
+def test_a_model_that_gives_no_numbers_is_no_writer(writer, options):
+    one = writer("gpt2")
+    norm = one.model.transformer.ln_f.weight
+    before = norm.detach().clone()
+    with torch.no_grad():
+        norm.fill_(torch.nan)
+    try:
+        with pytest.raises(FloatingPointError, match="the model's outputs are NaN"):
+            one.write(**options)
+        with pytest.raises(FloatingPointError, match="the model's outputs are NaN"):
+            one.write(hooks={"processors": [only(3)]}, **options)
+    finally:
+        with torch.no_grad():
+            norm.copy_(before)
