@@ -56,9 +56,9 @@ def held_out(
     validation = np.sort(order[~last][:wanted])
     alone = [str(name) for name, count in zip(names, counts, strict=True) if count == 1]
     if not len(validation):
+        needed = "a class with two members" if len(names) > 1 else "two rows or more"
         raise ValueError(
-            "early_stopping=True needs a class with two members to hold one out; "
-            "pass more rows or early_stopping=False."
+            f"early_stopping=True needs {needed} to hold one out; pass more rows or early_stopping=False."
         )
     if alone:
         warn_user(

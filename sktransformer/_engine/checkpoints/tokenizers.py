@@ -26,6 +26,7 @@ BYTES = 256
 # Learning pairs costs the square of a word's length: an attachment left in a mail, 1 MB without a blank,
 # would take a quarter of an hour. Cut in parts it teaches the same.
 _LONG_WORD = re.compile(r"\S{200}(?=\S)")
+_LONG_BLANK = re.compile(r"(\s{200})\s+")  # a word like others to byte-level pairs
 T5_SENTINELS = 100
 
 
@@ -238,7 +239,7 @@ def _list_texts(texts: Iterable[str]) -> list[str]:
             raise TypeError(f"texts[{i}] must be str, got {type(text).__name__}.")
         # Lone surrogates can't leave Python; the tokenizer sees a question mark, as everywhere else.
         valid = text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-        listed.append(_LONG_WORD.sub(r"\g<0> ", valid))
+        listed.append(_LONG_WORD.sub(r"\g<0> ", _LONG_BLANK.sub(r"\1", valid)))
     if not listed:
         raise ValueError(
             "a model that is trained from scratch learns its tokenizer from the texts, and there are none; "
