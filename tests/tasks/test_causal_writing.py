@@ -214,3 +214,15 @@ def test_constraints_that_can_not_be_met() -> None:
         writer(choices="oui").predict(["le"])
     with pytest.raises(ValueError, match="stop_strings would cut a constrained text"):
         writer(choices=["oui"], stop_strings=["u"]).predict(["le"])
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:fan_in_fan_out")  # of peft 0.21
+@pytest.mark.parametrize("name", ["gpt2", "llama"])
+def test_an_adapter_that_changes_nothing_changes_no_text(name: str) -> None:
+    peft = pytest.importorskip("peft")
+    model = writer(name)
+    expected, score = model.predict(PROMPTS).tolist(), model.score(PROMPTS)
+    # LoRA begins with a product of zero
+    model.model_ = peft.get_peft_model(model.model_, peft.LoraConfig(target_modules="all-linear", r=2))
+    assert model.predict(PROMPTS).tolist() == expected
+    assert model.score(PROMPTS) == pytest.approx(score, abs=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,17 @@ def layer_count(config: Any) -> int:
         if isinstance(value, int):
             return value
     raise ValueError(f"{type(config).__name__} says nowhere how many layers it has.")
+
+
+def takes(model: nn.Module, *, body: bool = False) -> frozenset[str]:
+    """Names of the arguments of a model's forward pass, or of its body's.
+
+    Wrappers such as PEFT's take any, and hand them on to the model within.
+    """
+    within: Any = model
+    if hasattr(model, "get_base_model"):
+        within = model.get_base_model()  # type: ignore[operator]
+    return frozenset(signature((within.base_model if body else within).forward).parameters)
 
 
 def layer_number(name: str) -> int | None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import torch
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.cache_utils import DynamicLayer
 
+from ..checkpoints.structure import takes
 from ..cpu.kernels import computing
 from ..text.batches import Batch
 from ..text.windows import Encoded, IntArray
@@ -105,7 +105,7 @@ def _takes_parts(model: PreTrainedModel) -> bool:
         return False  # distances are counted between places in the cache, padding included
     if any(getattr(model.config, name, None) for name in WINDOWS):
         return False  # so are windows
-    if not {"position_ids", cache_name(model)} <= set(signature(model.forward).parameters):
+    if not {"position_ids", cache_name(model)} <= takes(model):
         return False
     return all(type(layer) is DynamicLayer for layer in DynamicCache(config=model.config).layers)
 
@@ -119,11 +119,11 @@ def _read(passes: Passes, ids: IntArray) -> Any:
 
 def cache_name(model: PreTrainedModel) -> str:
     """Return what a model's forward pass calls the cache: Transformers before 5.24 says "past_key_values"."""
-    return "cache" if "cache" in signature(model.forward).parameters else "past_key_values"
+    return "cache" if "cache" in takes(model) else "past_key_values"
 
 
 def _keeps(model: PreTrainedModel) -> bool:
-    return "logits_to_keep" in signature(model.forward).parameters
+    return "logits_to_keep" in takes(model)
 
 
 def _rows(cache: Any, rows: torch.Tensor) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from inspect import signature
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -13,7 +12,7 @@ from torch import nn
 from transformers import PreTrainedModel
 
 from ..checkpoints.quiet import quiet_transformers
-from ..checkpoints.structure import max_tokens
+from ..checkpoints.structure import max_tokens, takes
 from ..text.batches import Batch, Collator, token_positions
 from ..text.windows import Encoded
 
@@ -33,7 +32,7 @@ def next_token_losses(
     options: dict[str, Any] = {"use_cache": False}
     if batch.packed is not None:
         rows = counted.nonzero()[:, 0]
-        keeps = "logits_to_keep" in signature(model.forward).parameters
+        keeps = "logits_to_keep" in takes(model)
         if keeps:  # the vocabulary's product is the dearest of a small model: only where it counts
             options["logits_to_keep"] = rows
         # a mask would hide that the row is packed; without one Transformers takes an end token for padding, and says so
@@ -81,7 +80,7 @@ def _tried_packed(model: PreTrainedModel) -> bool:
     positions = max_tokens(model.config, None)
     if positions is not None and positions < 4:  # none to try it on
         return False
-    if "position_ids" not in signature(model.forward).parameters:
+    if "position_ids" not in takes(model):
         return False
     device = next(model.parameters()).device
     few = min(int(model.config.vocab_size), 7)

@@ -138,7 +138,9 @@ def test_many_characters_leave_the_vocabulary_within_its_limit(kind):
 @pytest.mark.parametrize("character", ["x", "\n", " ", "\u3000"])
 def test_a_run_of_a_megabyte_is_learned_from_in_seconds(kind, character):
     start = time.perf_counter()
-    tokenizer = train_tokenizer(["x" + character * 1_000_000, "=" * 5000], kind=kind, vocab_size=400, max_length=64)
+    tokenizer = train_tokenizer(
+        ["x" + character * 1_000_000, "=" * 5000], kind=kind, vocab_size=400, max_length=64
+    )
     assert time.perf_counter() - start < 10
     assert max(map(len, tokenizer.get_vocab())) <= 32  # a run of one character makes no endless pieces
 

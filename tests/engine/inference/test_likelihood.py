@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from transformers import BloomConfig, BloomForCausalLM
+from transformers import AutoModelForCausalLM, BloomConfig, BloomForCausalLM
 
 from sktransformer._engine.checkpoints.heads import Head
 from sktransformer._engine.checkpoints.loading import Checkpoint
+from sktransformer._engine.checkpoints.structure import takes
 from sktransformer._engine.devices import seeded
 from sktransformer._engine.inference.likelihood import NOT_COUNTED, next_token_losses, reads_packed
 from sktransformer._engine.text.batches import Collator
 from sktransformer._engine.text.windows import Encoded
 from sktransformer._engine.training.language_modelling import OnNextTokens
+from sktransformer.testing.checkpoints import tiny_checkpoint
 
 Getter = Callable[[str, Head], Checkpoint]
 LENGTHS = (3, 9, 1, 6)
@@ -53,3 +55,15 @@ def test_models_that_mix_the_texts_of_a_row_are_padded(checkpoint: Getter) -> No
         bloom = BloomForCausalLM(BloomConfig(vocab_size=60, hidden_size=32, n_layer=2, n_head=2)).eval()
     assert not reads_packed(bloom)
     assert not bloom.training
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:fan_in_fan_out")  # of peft 0.21
+def test_adapters_hide_no_argument() -> None:
+    """PEFT's wrapper takes any argument: what the model within takes is looked up there."""
+    peft = pytest.importorskip("peft")
+    model = AutoModelForCausalLM.from_pretrained(tiny_checkpoint("gpt2")).eval()
+    expected, packed = (takes(model), takes(model, body=True)), reads_packed(model)
+    adapted = peft.get_peft_model(model, peft.LoraConfig(target_modules=["c_attn"], r=2))
+    assert (takes(adapted), takes(adapted, body=True)) == expected
+    assert "position_ids" in expected[0]
+    assert reads_packed(adapted) == packed

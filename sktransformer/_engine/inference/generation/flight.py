@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ import torch.nn.functional as F
 from transformers import DynamicCache, EncoderDecoderCache, PreTrainedModel
 from transformers.modeling_outputs import BaseModelOutput
 
+from ...checkpoints.structure import takes
 from .cache import RowCache, join_sources, keep_sources
 from .positions import takes_positions
 from .rows import Prompt
@@ -202,8 +202,7 @@ class _Names:
 
 
 def _arguments(model: PreTrainedModel) -> _Names:
-    own = inspect.signature(model.forward).parameters
-    body = inspect.signature(model.base_model.forward).parameters
+    own, body = takes(model), takes(model, body=True)
     return _Names(
         "cache" if "cache" in own else "past_key_values",  # the name before transformers 5.24
         takes_positions(model)

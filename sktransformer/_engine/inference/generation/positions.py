@@ -6,7 +6,6 @@ have fewer tokens than that. For the time of a generation a hook on the decoder'
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,6 +14,8 @@ from typing import Any
 import torch
 from torch import nn
 from transformers import PreTrainedModel
+
+from ...checkpoints.structure import takes
 
 # Relative positions: the distance between two columns is right, wherever a row begins.
 RELATIVE = frozenset({"longt5", "mt5", "switch_transformers", "t5", "umt5"})
@@ -38,7 +39,7 @@ _positions: ContextVar[torch.Tensor | None] = ContextVar("positions", default=No
 
 def takes_positions(model: PreTrainedModel) -> bool:
     """Whether the decoder of an encoder-decoder model has an argument for positions, as those of `nn` do."""
-    return "decoder_position_ids" in inspect.signature(model.base_model.forward).parameters
+    return "decoder_position_ids" in takes(model, body=True)
 
 
 def rows_may_differ(model: PreTrainedModel) -> bool:
