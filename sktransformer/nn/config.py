@@ -66,7 +66,8 @@ default="sinusoidal"
     num_experts_per_token : int, default=2
         Experts that a token is sent to.
     router_aux_loss_coef : float, default=0.01
-        Weight of the balance loss of the mixture of experts.
+        Weight of the balance loss of the mixture of experts: that of the tokens of one forward pass, so that the loss
+        of a batch depends a little on how it is cut to fit in memory.
     attention_window : int, optional
         Tokens that a token sees to each side, itself included; all when None.
     attention_scale : float, optional

@@ -84,26 +84,33 @@ class MixtureOfExperts(nn.Module):
         self.router = nn.Linear(config.hidden_size, config.num_experts, bias=False)
         self.experts = nn.ModuleList(FeedForward(config) for _ in range(config.num_experts))
 
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Send each token through its experts: (..., H) to (..., H)."""
+    def forward(self, x: torch.Tensor, real: torch.Tensor | None = None) -> torch.Tensor:
+        """Send each token through its experts: (..., H) to (..., H); `real` (...) is 0 where there is padding."""
         tokens = x.flatten(0, -2)  # (N, H)
         scores = self.router(tokens).float()  # (N, E)
         best, chosen = scores.topk(self.n_chosen, dim=-1)  # (N, k)
         shares = torch.softmax(best, dim=-1).to(x.dtype)
-        self._record_balance(scores, chosen)
+        self._record_balance(scores, chosen, real)
         mixed = torch.zeros_like(tokens)
         for number, expert in enumerate(self.experts):  # each reads the tokens that chose it, at once
             token, place = (chosen == number).nonzero(as_tuple=True)
             mixed.index_add_(0, token, expert(tokens[token]) * shares[token, place, None])
         return mixed.view_as(x)
 
-    def _record_balance(self, scores: torch.Tensor, chosen: torch.Tensor) -> None:
+    def _record_balance(self, scores: torch.Tensor, chosen: torch.Tensor, real: torch.Tensor | None) -> None:
+        if not self.training:
+            return
+        # computed also where nobody asks: activation checkpointing reads again, outside of the block that asks, and
+        # wants the same operations
+        loss = balance_loss(scores, chosen, None if real is None else real.flatten())
         losses = _balance.get()
-        if losses is not None and self.training:
-            losses.append(balance_loss(scores, chosen))
+        if losses is not None:
+            losses.append(loss)
 
 
-def balance_loss(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
+def balance_loss(
+    scores: torch.Tensor, chosen: torch.Tensor, real: torch.Tensor | None = None
+) -> torch.Tensor:
     """Return E sum_e f_e P_e: smallest, 1, when tokens are spread evenly over the experts.
 
     Parameters
@@ -112,6 +119,8 @@ def balance_loss(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
         The router's scores.
     chosen : int tensor of shape (N, k)
         The experts that each token was sent to.
+    real : tensor of shape (N,), optional
+        1 for a token, 0 for padding, which has no share; all are tokens when None.
 
     Returns
     -------
@@ -127,8 +136,13 @@ def balance_loss(scores: torch.Tensor, chosen: torch.Tensor) -> torch.Tensor:
     1.0
     """
     n_experts = scores.shape[-1]
-    places = torch.bincount(chosen.flatten(), minlength=n_experts) / chosen.numel()
-    return n_experts * (places * torch.softmax(scores, dim=-1).mean(dim=0)).sum()
+    shares = scores.new_ones(len(scores)) if real is None else real.to(scores.dtype)
+    shares = shares / shares.sum().clamp(min=1)
+    places = scores.new_zeros(n_experts)
+    places = (
+        places.index_add(0, chosen.flatten(), shares.repeat_interleave(chosen.shape[1])) / chosen.shape[1]
+    )
+    return n_experts * (places * (shares[:, None] * torch.softmax(scores, dim=-1)).sum(dim=0)).sum()
 
 
 def make_feed_forward(config: TransformerConfig) -> nn.Module:

@@ -17,7 +17,7 @@ from transformers.modeling_layers import GradientCheckpointingLayer
 from .attention import MultiHeadAttention
 from .config import TransformerConfig
 from .dropout import Dropout
-from .experts import make_feed_forward
+from .experts import MixtureOfExperts, make_feed_forward
 from .norms import make_norm
 from .positions import Rotation
 
@@ -78,6 +78,7 @@ class TransformerLayer(GradientCheckpointingLayer):
         rotation: Rotation | None = None,
         cache: Cache | None = None,
         need_weights: bool = False,
+        real: torch.Tensor | None = None,
         **kwargs: Any,
     ) -> LayerOutput:
         """Run the sublayers.
@@ -98,6 +99,8 @@ class TransformerLayer(GradientCheckpointingLayer):
             Keys and values of earlier tokens.
         need_weights : bool, default=False
             Return attention weights.
+        real : tensor of shape (B, T), optional
+            1 for a token, 0 for padding, which has no share in the balance of experts.
         **kwargs : object
             Handed on to the attention function, for instance the layout of a packed row.
 
@@ -126,7 +129,8 @@ class TransformerLayer(GradientCheckpointingLayer):
             )
             hidden = self._add(hidden, attended, self.cross_attention_norm)
         inner = self.feed_forward_norm(hidden) if self.before else hidden
-        hidden = self._add(hidden, self.feed_forward(inner), self.feed_forward_norm)
+        told = (real,) if isinstance(self.feed_forward, MixtureOfExperts) else ()
+        hidden = self._add(hidden, self.feed_forward(inner, *told), self.feed_forward_norm)
         return LayerOutput(hidden, weights, cross_weights)
 
     def _add(self, hidden: torch.Tensor, made: torch.Tensor, norm: nn.Module) -> torch.Tensor:

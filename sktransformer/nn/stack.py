@@ -137,6 +137,7 @@ class Stack(nn.Module):
                 rotation=rotation,
                 cache=cache,
                 need_weights=need_weights,
+                real=None if attention_mask is None else attention_mask[:, n_before:],
                 **kwargs,
             )
             hidden = output.hidden

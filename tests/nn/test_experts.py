@@ -3,7 +3,12 @@
 import pytest
 import torch
 
-from sktransformer.nn import DecoderForCausalLM, EncoderForMaskedLM, TransformerConfig
+from sktransformer.nn import (
+    DecoderForCausalLM,
+    EncoderDecoderForSeq2SeqLM,
+    EncoderForMaskedLM,
+    TransformerConfig,
+)
 from sktransformer.nn.experts import MixtureOfExperts, balance_loss, balance_losses
 
 
@@ -74,3 +79,43 @@ def test_the_balance_loss_spreads_the_tokens(layer):
         values.append(losses[0].item())
     assert values[0] > 1.5
     assert values[-1] < 1.1
+
+
+def test_padding_has_no_share_in_the_balance(layer):
+    x, other = torch.randn(2, 6, 8), torch.randn(2, 6, 8)
+    real = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 0, 0, 0, 0]])
+    with balance_losses() as losses:
+        layer(x, real)
+        layer(torch.where(real[..., None] == 1, x, other), real)
+        layer(x[real == 1][None])
+        layer(x)
+    torch.testing.assert_close(losses[1], losses[0])
+    torch.testing.assert_close(losses[2], losses[0])
+    assert abs(losses[3] - losses[0]) > 1e-4
+
+
+@pytest.mark.parametrize("kind", [EncoderForMaskedLM, DecoderForCausalLM, EncoderDecoderForSeq2SeqLM])
+def test_padding_has_no_share_in_the_loss(build, ids, kind):
+    model = build(kind, num_experts=3, router_aux_loss_coef=10.0, dropout=0.0, attention_dropout=0.0).train()
+    padded = torch.cat([ids, torch.zeros(len(ids), 5, dtype=torch.long)], dim=1)
+    mask = torch.cat([torch.ones_like(ids), torch.zeros(len(ids), 5, dtype=torch.long)], dim=1)
+    labels = padded.masked_fill(mask == 0, -100)
+    more = {}
+    if kind is EncoderDecoderForSeq2SeqLM:
+        more = {"decoder_input_ids": padded, "decoder_attention_mask": mask}
+    alone = model(ids, labels=ids, **({"decoder_input_ids": ids} if more else {})).loss
+    together = model(padded, attention_mask=mask, labels=labels, **more).loss
+    torch.testing.assert_close(together, alone, atol=1e-5, rtol=1e-5)
+
+
+def test_activations_are_computed_again(build, ids):
+    """Also outside of the block that collects the losses, as a backward pass is."""
+    gradients = []
+    for again in (False, True):
+        model = build(EncoderForMaskedLM, num_experts=3, router_aux_loss_coef=1.0, dropout=0.0).train()
+        if again:
+            model.activation_checkpointing_enable({"use_reentrant": False})
+        model(ids, labels=ids).loss.backward()
+        gradients.append([p.grad for p in model.parameters()])
+    for mine, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-6, rtol=1e-5)

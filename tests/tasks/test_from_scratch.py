@@ -6,6 +6,7 @@ import pytest
 
 from sktransformer import (
     CausalLMGenerator,
+    Seq2SeqGenerator,
     TransformerClassifier,
     TransformerConfig,
     TransformerEmbedder,
@@ -124,3 +125,15 @@ def test_models_of_few_positions_are_quiet(capfd):
     writer = CausalLMGenerator(decoder, max_new_tokens=2, **{**RUN, "max_epochs": 1}).fit(X[:4])
     assert len(writer.predict(["le"])) == 1
     assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("kind", [TransformerClassifier, CausalLMGenerator, Seq2SeqGenerator])
+@pytest.mark.filterwarnings("ignore:training collapsed")
+def test_experts_with_activations_computed_again(kind):
+    architecture = {CausalLMGenerator: "decoder", Seq2SeqGenerator: "encoder-decoder"}.get(kind, "encoder")
+    config = TransformerConfig(architecture=architecture, num_experts=3, **{**SHAPE, "dropout": 0.1})
+    losses = [
+        kind(config, gradient_checkpointing=again, **{**RUN, "max_epochs": 2}).fit(X[:8], y[:8]).history_
+        for again in (False, True)
+    ]
+    np.testing.assert_allclose(losses[1].train_loss, losses[0].train_loss, atol=1e-6)

@@ -65,9 +65,11 @@ class OnSequences:
 
     def __call__(self, model: nn.Module, batch: Batch, targets: torch.Tensor) -> torch.Tensor:
         """Return the losses (B,)."""
-        logits = model(
-            **batch.inputs(), decoder_input_ids=self.decoder_input(targets), use_cache=False
-        ).logits[:, len(self.begin) - 1 :]
+        arguments = {**batch.inputs(), "decoder_input_ids": self.decoder_input(targets), "use_cache": False}
+        if getattr(model.config, "num_experts", 1) > 1:  # whose balance counts all that is no padding
+            begin = torch.ones(len(self.begin), device=targets.device).expand(len(targets), -1)
+            arguments["decoder_attention_mask"] = torch.cat([begin, targets[:, :-1] != NOT_COUNTED], dim=1)
+        logits = model(**arguments).logits[:, len(self.begin) - 1 :]
         losses = F.cross_entropy(
             logits.float().flatten(0, 1),
             targets.flatten(),
