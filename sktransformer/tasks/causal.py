@@ -35,7 +35,8 @@ class CausalLMGenerator(WritingTransformer):
     min_new_tokens : int, default=0
         Least tokens before a text may end.
     num_return_sequences : int, default=1
-        Texts a prompt: samples, or the best of the beams.
+        Texts a prompt: samples, or the best of the beams. Beams may spell one text in other tokens; where a constraint
+        leaves fewer texts than were asked for, the last one comes again.
     temperature : float, default=0.0
         Logits are divided by it before a token is drawn; 0 takes the most probable token.
     top_k : int or None, default=None
@@ -53,7 +54,7 @@ class CausalLMGenerator(WritingTransformer):
     frequency_penalty : float, default=0.0
         Taken off a token's logit once for each time that it stands in the text.
     no_repeat_ngram_size : int, default=0
-        No n-gram of this size comes twice; 0 allows all.
+        No n-gram of this size comes twice, unless a constraint leaves nothing else; 0 allows all.
     stop_strings : list of str, default=()
         Strings that end a text; they are not part of it.
     json_schema : dict, str, pydantic model or None, default=None

@@ -1,6 +1,7 @@
 """CausalLMGenerator: how tokens are chosen, and texts that keep to a grammar."""
 
 import json
+import pickle
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from transformers import AutoTokenizer, GPT2Config, GPT2LMHeadModel
 
 from sktransformer._engine.devices import seeded
-from sktransformer.exceptions import TruncationWarning
+from sktransformer.exceptions import PersistenceError, TruncationWarning
 from sktransformer.tasks.causal import CausalLMGenerator
 from sktransformer.testing.checkpoints import tiny_checkpoint
 
@@ -218,7 +219,7 @@ def test_constraints_that_can_not_be_met() -> None:
 
 @pytest.mark.filterwarnings("ignore::FutureWarning", "ignore:fan_in_fan_out")  # of peft 0.21
 @pytest.mark.parametrize("name", ["gpt2", "llama"])
-def test_an_adapter_that_changes_nothing_changes_no_text(name: str) -> None:
+def test_an_adapter_that_changes_nothing_changes_no_text(name: str, tmp_path: Any) -> None:
     peft = pytest.importorskip("peft")
     model = writer(name)
     expected, score = model.predict(PROMPTS).tolist(), model.score(PROMPTS)
@@ -226,3 +227,9 @@ def test_an_adapter_that_changes_nothing_changes_no_text(name: str) -> None:
     model.model_ = peft.get_peft_model(model.model_, peft.LoraConfig(target_modules="all-linear", r=2))
     assert model.predict(PROMPTS).tolist() == expected
     assert model.score(PROMPTS) == pytest.approx(score, abs=1e-5)
+    # what only peft can read is not written
+    for store in (pickle.dumps, lambda one: one.save_pretrained(tmp_path)):
+        with pytest.raises(PersistenceError, match=r"model_ is a PeftModel.*merge_and_unload\(\) returns"):
+            store(model)
+    model.model_ = model.model_.merge_and_unload()
+    assert pickle.loads(pickle.dumps(model)).predict(PROMPTS).tolist() == expected

@@ -42,7 +42,14 @@ def versions() -> dict[str, str]:
 
 
 def to_bundle(checkpoint: Checkpoint, head: Head) -> dict[str, Any]:
-    """Return the checkpoint as arrays, strings and bytes; CPU weights are shared, not copied."""
+    """Return the checkpoint as arrays, strings and bytes; CPU weights are shared, not copied.
+
+    Raises
+    ------
+    PersistenceError
+        When the model is in a wrapper, see `require_bare`.
+    """
+    require_bare(checkpoint.model)
     model = checkpoint.model
     weights: dict[str, np.ndarray] = {}
     dtypes: dict[str, str] = {}
@@ -67,6 +74,22 @@ def to_bundle(checkpoint: Checkpoint, head: Head) -> dict[str, Any]:
         "dtypes": dtypes,
         "tokenizer": _tokenizer_files(checkpoint.tokenizer),
     }
+
+
+def require_bare(model: Any) -> None:
+    """Raise when a model was put into a wrapper, as of adapters: it would be written, and could not be read again.
+
+    Raises
+    ------
+    PersistenceError
+        When it was.
+    """
+    if not isinstance(model, PreTrainedModel):
+        merges = "set model_ to what model_.merge_and_unload() returns, and store that"
+        raise PersistenceError(
+            f"model_ is a {type(model).__name__}, which is stored by the library that made it; "
+            f"{merges if hasattr(model, 'merge_and_unload') else 'set model_ back to the model within'}."
+        )
 
 
 def config_text(model: PreTrainedModel) -> str:

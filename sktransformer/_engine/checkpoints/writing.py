@@ -14,6 +14,7 @@ from pathlib import Path
 
 from safetensors import SafetensorError
 
+from .bundle import require_bare
 from .bundled.cache import ABANDONED
 from .loading import Checkpoint
 from .quiet import quiet_transformers
@@ -37,6 +38,8 @@ def write_checkpoint(checkpoint: Checkpoint, folder: str | os.PathLike[str]) -> 
 
     Raises
     ------
+    PersistenceError
+        When the model is in a wrapper, see `require_bare`.
     TypeError
         When `folder` is no path.
     ValueError
@@ -46,6 +49,7 @@ def write_checkpoint(checkpoint: Checkpoint, folder: str | os.PathLike[str]) -> 
     OSError
         When the disk is full or not writable.
     """
+    require_bare(checkpoint.model)
     target = _target(folder)
     if target.exists() and not target.is_dir():
         raise FileExistsError(f"{os.fspath(folder)!r} is a file; pass a folder.")
