@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
+from .attention_products import Products, products_for
 from .dropout import factor, kept
 
 TILE = 1 << 20  # attention weights computed at once: 4 MB of float32, which stay in a shared cache
@@ -114,12 +115,12 @@ class _DroppedAttention(torch.autograd.Function):
     ) -> torch.Tensor:
         attended = value.new_empty(query.shape[1], query.shape[0], value.shape[2])  # (N, heads, d)
         saved = []
-        for h, a, b in _tiles(query.shape[0], asked, lengths):
-            scores = torch.bmm(query[h, a], key[h, b].transpose(1, 2)).mul_(scale)  # (heads, t, t)
+        for products, h, a, b in _tiles(query, asked, lengths):
+            scores = products.scores(query[h, a] * scale, key[h, b])
             weights = torch.softmax(scores, dim=-1)
             mask = kept(weights, p)
             torch.mul(weights, mask, out=scores)
-            attended[a, h] = torch.bmm(scores, value[h, b]).mul_(factor(p)).transpose(0, 1)
+            attended[a, h] = products.read(scores, value[h, b]).mul_(factor(p))
             saved += [weights, mask]
         ctx.save_for_backward(query, key, value, *saved)
         ctx.asked, ctx.lengths, ctx.p, ctx.scale = asked, lengths, p, scale
@@ -131,26 +132,27 @@ class _DroppedAttention(torch.autograd.Function):
         query, key, value, *saved = ctx.saved_tensors
         by_token = ((x.shape[1], x.shape[0], x.shape[2]) for x in (query, key, value))  # (N, heads, d)
         d_query, d_key, d_value = (query.new_empty(shape) for shape in by_token)
-        for i, (h, a, b) in enumerate(_tiles(query.shape[0], ctx.asked, ctx.lengths)):
+        for i, (products, h, a, b) in enumerate(_tiles(query, ctx.asked, ctx.lengths)):
             weights, mask = saved[2 * i : 2 * i + 2]
             above = (gradient[a, h] * factor(ctx.p)).transpose(0, 1)  # (heads, t, d)
-            d_value[b, h] = torch.bmm((weights * mask).transpose(1, 2), above).transpose(0, 1)
-            d_weights = torch.bmm(above, value[h, b].transpose(1, 2)).mul_(mask)
+            d_value[b, h] = products.gathered(weights * mask, above)
+            d_weights = products.scores(above, value[h, b]).mul_(mask)
             d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
-            d_scores.mul_(ctx.scale)
-            d_query[a, h] = torch.bmm(d_scores, key[h, b]).transpose(0, 1)
-            d_key[b, h] = torch.bmm(d_scores.transpose(1, 2), query[h, a]).transpose(0, 1)
+            d_query[a, h] = products.read(d_scores, key[h, b]).mul_(ctx.scale)
+            d_key[b, h] = products.gathered(d_scores, query[h, a]).mul_(ctx.scale)
         gradients = (x.transpose(0, 1) for x in (d_query, d_key, d_value))
         return (*gradients, None, None, None, None)
 
 
 def _tiles(
-    n_heads: int, asked: tuple[int, ...], lengths: tuple[int, ...]
-) -> Iterator[tuple[slice, slice, slice]]:
-    """Heads, rows of queries and rows of keys of each product: a document's heads, as many at once as fit a tile."""
-    a = b = 0
+    query: torch.Tensor, asked: tuple[int, ...], lengths: tuple[int, ...]
+) -> Iterator[tuple[Products, slice, slice, slice]]:
+    """Products, heads, rows of queries and rows of keys: a document's heads, as many at once as fit a tile."""
+    a, b, n_heads = 0, 0, query.shape[0]
     for n_queries, n_keys in zip(asked, lengths, strict=True):
         size = max(1, min(n_heads, TILE // (n_queries * n_keys)))
+        products = products_for(query.dtype, n_queries, n_keys)
         for first in range(0, n_heads, size):
-            yield slice(first, first + size), slice(a, a + n_queries), slice(b, b + n_keys)
+            heads = slice(first, first + size)
+            yield products, heads, slice(a, a + n_queries), slice(b, b + n_keys)
         a, b = a + n_queries, b + n_keys

@@ -14,6 +14,8 @@ from typing import Any
 
 import torch
 
+from ...nn.attention_products import has_wide_onednn
+
 FEWEST_ROWS = 4  # below, a product is bound by memory, and MKL's call is the shorter
 
 
@@ -52,16 +54,18 @@ def _fit(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bo
     """Whether shapes are those of a layer, with rows enough; torch takes others too, or says what is wrong."""
     if weight.dim() != 2 or x.dim() < 2 or x.shape[-1] != weight.shape[1] or not weight.shape[1]:
         return False
+    if not (weight.is_contiguous() or weight.t().is_contiguous()):
+        return False  # a slice of columns: oneDNN has only its reference code for it, a thousand times slower
     return x.numel() >= FEWEST_ROWS * x.shape[-1] and (bias is None or bias.shape == weight.shape[:1])
 
 
 @cache
 def has_operators() -> bool:
     """Whether oneDNN is there, and the chip one on which it is worth the detour."""
-    if not torch.backends.mkldnn.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
-        return False
-    return hasattr(torch.ops.mkldnn, "_linear_pointwise") and hasattr(
-        torch.ops.aten, "mkldnn_linear_backward_weights"
+    return (
+        has_wide_onednn()
+        and hasattr(torch.ops.mkldnn, "_linear_pointwise")
+        and hasattr(torch.ops.aten, "mkldnn_linear_backward_weights")
     )
 
 
