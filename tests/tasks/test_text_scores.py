@@ -46,6 +46,10 @@ def test_the_best_of_several_references_counts(score):
 
 
 def test_what_can_not_be_scored():
+    with pytest.raises(ValueError, match=r"^y_true must hold texts, got a sequence of numbers\.$"):
+        chrf_score([1, 2], ["a", "b"])
+    with pytest.raises(ValueError, match=r"in row\(s\) 1; drop or fill missing texts\.$"):
+        chrf_score(["a", None], ["a", "b"])
     with pytest.raises(ValueError, match="inconsistent numbers"):
         chrf_score(TRUE, WRITTEN[:2])
     with pytest.raises(ValueError, match="y_true is empty"):

@@ -193,6 +193,8 @@ def _from_rows(rows: list[Any], missing: Missing, name: str) -> Documents:
     if isinstance(probe, (int, float, complex, np.number)) and all(
         isinstance(row, (int, float, complex, np.number)) for row in rows
     ):
+        if not _is_input(name):
+            raise ValueError(f"{name} must hold texts, got a sequence of numbers.")
         raise ValueError(
             f"{name} must hold texts, or be a 2-D table; got a 1-D sequence of numbers. "
             f"Reshape your data to (n, 1), or pass texts."
@@ -227,14 +229,20 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
+def _is_input(name: str) -> bool:
+    """Whether texts are an estimator's documents, which may be tables and gaps, and not references of a score."""
+    return name.startswith("X")
+
+
 def _texts(values: list[Any], missing: Missing, name: str) -> list[str]:
     absent = [i for i, value in enumerate(values) if _is_missing(value)]
     if absent and missing == "error":
         listed = ", ".join(map(str, absent[:MAX_LISTED])) + (", ..." if len(absent) > MAX_LISTED else "")
         kind = type(values[absent[0]]).__name__
+        remedy = ', or pass missing="empty"' if _is_input(name) else ""
         raise ValueError(
             f"{name} has {len(absent)} missing text(s), NaN or None (the first is {kind}), in row(s) {listed}; "
-            f'drop or fill missing texts, or pass missing="empty".'
+            f"drop or fill missing texts{remedy}."
         )
     gaps = set(absent)
     return ["" if i in gaps else _text(value, i, name) for i, value in enumerate(values)]
