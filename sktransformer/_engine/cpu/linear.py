@@ -17,6 +17,9 @@ import torch
 from ...nn.attention_products import has_wide_onednn
 
 FEWEST_ROWS = 4  # below, a product is bound by memory, and MKL's call is the shorter
+# oneDNN makes a kernel for each number of rows, and keeps a megabyte for each that is not given back: batches of all
+# sizes would fill the memory. So it gets multiples of this.
+GRAIN = 64
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> torch.Tensor | None:  # torch's names
@@ -70,6 +73,24 @@ def has_operators() -> bool:
 
 
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Return x W^T + b by oneDNN, for any number of rows by the kernels of a few."""
+    rows = x.reshape(-1, x.shape[-1])
+    n, width = len(rows), weight.shape[0]
+    over = n % GRAIN if n > GRAIN else 0
+    if not over:
+        product = _call(rows, weight, bias)
+    elif rows.shape[1] <= width:  # rows of zeros are the smaller copy
+        filled = rows.new_zeros(n + GRAIN - over, rows.shape[1])
+        filled[:n] = rows
+        product = _call(filled, weight, bias)[:n]
+    else:
+        product = rows.new_empty(n, width)
+        product[:-over] = _call(rows[:-over], weight, bias)
+        product[-over:] = torch.nn.functional.linear(rows[-over:], weight, bias)
+    return product.view(*x.shape[:-1], width)
+
+
+def _call(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return product
 

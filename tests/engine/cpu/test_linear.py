@@ -64,6 +64,30 @@ def test_values_and_gradients_are_those_of_torch(
 
 
 @needs_onednn
+@pytest.mark.parametrize(("n_in", "n_out"), [(6, 9), (9, 6), (6, 6)])
+@pytest.mark.parametrize("n", [63, 64, 65, 128, 150])
+def test_any_number_of_rows_takes_the_kernels_of_a_few(
+    n: int, n_in: int, n_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen, stock = [], module._call
+    monkeypatch.setattr(module, "_call", lambda x, *rest: seen.append(len(x)) or stock(x, *rest))
+    layer, x = nn.Linear(n_in, n_out), torch.randn(n, n_in, requires_grad=True)
+    towards = torch.randn(n, n_out)
+
+    def everything() -> list[torch.Tensor]:
+        product = layer(x)
+        return [product, *torch.autograd.grad((product * towards).sum(), [x, *layer.parameters()])]
+
+    expected = everything()
+    with CpuKernels():
+        found = everything()
+    assert len(seen) == 2
+    assert all(rows <= 64 or rows % 64 == 0 for rows in seen)
+    for mine, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-5)
+
+
+@needs_onednn
 def test_rows_that_are_not_contiguous() -> None:
     layer = nn.Linear(6, 5)
     x = torch.randn(6, 40).t()[::2].detach().requires_grad_()
