@@ -80,20 +80,21 @@ def check_sizes(config: Any) -> None:
         "attention_window",
     )
     for name in (*whole, *(name for name in optional if getattr(config, name) is not None)):
-        value = getattr(config, name)
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be a whole number, got {value!r}.")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+        require_whole(name, getattr(config, name), low=1)
     if config.num_experts_per_token > config.num_experts > 1:
         raise ValueError(
             f"num_experts_per_token={config.num_experts_per_token} is more than num_experts={config.num_experts}."
         )
-    if isinstance(config.type_vocab_size, bool) or not isinstance(config.type_vocab_size, int):
-        raise TypeError(f"type_vocab_size must be a whole number, got {config.type_vocab_size!r}.")
-    if config.type_vocab_size < 0:
-        raise ValueError(f"type_vocab_size must be at least 0, got {config.type_vocab_size}.")
+    require_whole("type_vocab_size", config.type_vocab_size, low=0)
     _check_reals(config)
+
+
+def require_whole(name: str, value: Any, *, low: int) -> None:
+    """Raise for anything but a whole number from `low` on."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise TypeError(f"{name} must be a whole number, got {value!r}.")
+    if value < low:
+        raise ValueError(f"{name} must be at least {low}, got {value}.")
 
 
 def _check_reals(config: Any) -> None:

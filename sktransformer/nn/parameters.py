@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .config import TransformerConfig
-from .config_checks import GATED_FEED_FORWARDS
+from .config_checks import GATED_FEED_FORWARDS, require_whole
 
 ADAM_MOMENTS = 2  # numbers that Adam keeps for each parameter: Kingma and Ba 2015, algorithm 1
 
@@ -200,10 +200,7 @@ def estimate_cost(
     """
     _require_config(config)
     for name, value in (("batch_size", batch_size), ("length", length), ("number_size", number_size)):
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise TypeError(f"{name} must be a whole number, got {value!r}.")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, got {value}.")
+        require_whole(name, value, low=1)
     heads, groups, size = _heads(config)
     encoder, decoder = _depths(config)
     cross = decoder if config.architecture == "encoder-decoder" and config.cross_attention else 0

@@ -32,6 +32,7 @@ from ..._engine.training.net import Data
 from ..._engine.training.steps import CachedGradients, Step
 from ..._engine.validation import check_choice, check_number
 from .._base import text_encoder
+from .._holdout import Parts
 from .._training import TrainedTransformer
 from .prompts import ROLES, check_prompts, own_prompts, prompt_of, prompted
 from .targets import FINE_TUNE, EmbeddingTargets, as_targets, default_score, held_out
@@ -280,7 +281,7 @@ class EmbedderBase(TrainedTransformer):
         candidate.sentence_files_ = dict(vars(self._files_of(checkpoint)))
         return candidate
 
-    def _hold_out(self, targets: EmbeddingTargets, seed: int) -> tuple[Any, Any]:
+    def _hold_out(self, targets: EmbeddingTargets, seed: int) -> Parts:
         return held_out(targets, float(self.validation_fraction), seed)
 
     def _examples(

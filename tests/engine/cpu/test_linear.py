@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import pytest
 import torch
@@ -41,6 +41,15 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     return seen
 
 
+def agree(compute: Callable[[], Sequence[torch.Tensor]], *, atol: float = 2e-6, rtol: float = 1e-5) -> None:
+    """Assert that what is computed is the same under the mode and without it."""
+    stock = compute()
+    with CpuKernels():
+        own = compute()
+    for mine, theirs in zip(own, stock, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=atol, rtol=rtol)
+
+
 @needs_onednn
 @pytest.mark.parametrize("shape", [(5, 12), (2, 9, 12), (2, 3, 4, 12)])
 @pytest.mark.parametrize("bias", [True, False])
@@ -55,12 +64,8 @@ def test_values_and_gradients_are_those_of_torch(
         product = layer(x)
         return [product, *torch.autograd.grad((product * towards).sum(), wanted)]
 
-    stock = everything()
-    with CpuKernels():
-        own = everything()
+    agree(everything)
     assert len(calls) == 2  # forward, and the gradient of x
-    for mine, theirs in zip(own, stock, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=2e-6, rtol=1e-5)
 
 
 @needs_onednn
@@ -78,13 +83,9 @@ def test_any_number_of_rows_takes_the_kernels_of_a_few(
         product = layer(x)
         return [product, *torch.autograd.grad((product * towards).sum(), [x, *layer.parameters()])]
 
-    expected = everything()
-    with CpuKernels():
-        found = everything()
+    agree(everything, atol=1e-5)
     assert len(seen) == 2
     assert all(rows <= 64 or rows % 64 == 0 for rows in seen)
-    for mine, theirs in zip(found, expected, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-5)
 
 
 @needs_onednn
@@ -95,11 +96,7 @@ def test_rows_that_are_not_contiguous() -> None:
     def gradients() -> tuple[torch.Tensor, ...]:
         return torch.autograd.grad(layer(x).t().sum(0).pow(2).sum(), [x, layer.weight, layer.bias])
 
-    stock = gradients()
-    with CpuKernels():
-        own = gradients()
-    for mine, theirs in zip(own, stock, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=2e-6, rtol=1e-5)
+    agree(gradients)
 
 
 @needs_onednn
@@ -107,12 +104,8 @@ def test_the_linear_layers_of_gpt2(calls: list[tuple[int, ...]]) -> None:
     from transformers.pytorch_utils import Conv1D
 
     layer, x = Conv1D(10, 6), torch.randn(2, 8, 6, requires_grad=True)
-    stock = torch.autograd.grad(layer(x).pow(2).sum(), [x, layer.weight, layer.bias])
-    with CpuKernels():
-        own = torch.autograd.grad(layer(x).pow(2).sum(), [x, layer.weight, layer.bias])
+    agree(lambda: torch.autograd.grad(layer(x).pow(2).sum(), [x, layer.weight, layer.bias]), atol=5e-6)
     assert calls[0] == (16, 6)
-    for mine, theirs in zip(own, stock, strict=True):
-        torch.testing.assert_close(mine, theirs, atol=5e-6, rtol=1e-5)
 
 
 @needs_onednn
@@ -244,11 +237,7 @@ def test_second_derivatives_are_those_of_torch() -> None:
         penalty = sum(gradient.pow(2).sum() for gradient in first) + layer.weight.pow(2).sum()
         return list(torch.autograd.grad(penalty, inputs))
 
-    stock = second()
-    with CpuKernels():
-        own = second()
-    for mine, theirs in zip(own, stock, strict=True):
-        torch.testing.assert_close(mine, theirs, rtol=1e-4, atol=1e-3)
+    agree(second, rtol=1e-4, atol=1e-3)
 
 
 @needs_onednn
