@@ -260,7 +260,7 @@ def write(
     record = {
         "name": name,
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "commit": _git("rev-parse", "HEAD"),
+        "commit": commit(),
         "changed_files": len((_git("status", "--porcelain", "--", "sktransformer") or "").splitlines()),
         "quick": options.quick,
         "rounds": options.rounds,
@@ -305,6 +305,11 @@ def versions() -> dict[str, str | None]:
         except metadata.PackageNotFoundError:
             found[package] = None
     return found
+
+
+def commit() -> str | None:
+    """Return the commit that is checked out, None outside of a repository."""
+    return _git("rev-parse", "HEAD")
 
 
 def _git(*arguments: str) -> str | None:

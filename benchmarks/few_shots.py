@@ -4,13 +4,19 @@
 of them, the same weights for both. SetFit is the library where it is installed and runs, else its published recipe
 (pairs of the same and of different classes, cosines against 1 and 0, squared error, then a logistic regression;
 Tunstall et al. 2022, "Efficient Few-Shot Learning Without Prompts", section 3) written out in torch. The results say
-which.
+which. On a chip with bfloat16 both train in it (ours by default, SetFit through Accelerate's own switch).
 
-    python -m benchmarks.few_shots [--quick] [--shots 8 16] [--iterations N]
+It takes hours. A seed that results/few_shots.json holds from the same commit and settings is not run again, so that a
+run that was cut goes on, and two processes can share the seeds.
+
+    python -m benchmarks.few_shots [--quick] [--shots 8 16] [--seeds 0 1 2 3 4] [--iterations N]
 """
 
 from __future__ import annotations
 
+import argparse
+import json
+import os
 import random
 import warnings
 from collections.abc import Callable
@@ -18,16 +24,19 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sktransformer import TransformerEmbedder
+from sktransformer._engine.devices import has_bfloat16
 
-from .common import MINILM, Sample, arguments, bundled, prepare, say, write
+from .common import MINILM, RESULTS, Sample, arguments, bundled, commit, prepare, say, write
 from .embedding import measured, questions
 
 TUNED = {"fine_tune": "labels", "learning_rate": 1e-4, "max_epochs": 8, "batch_size": 154}
 SEEDS = 5
+OURS, PEER = "sktransformer", "setfit"
 
 
 def drawn(labels: np.ndarray, shots: int, seed: int) -> np.ndarray:
@@ -47,6 +56,10 @@ def setfit_library(
     texts: list[str], labels: np.ndarray, test: list[str], seed: int, iterations: int
 ) -> tuple[np.ndarray, Sample]:
     """SetFit's own trainer, one epoch of its pairs."""
+    if has_bfloat16(torch.device("cpu")):
+        os.environ["ACCELERATE_MIXED_PRECISION"] = (
+            "bf16"  # its arguments know float16 only, which a CPU lacks
+        )
     from datasets import Dataset
     from setfit import SetFitModel, Trainer, TrainingArguments
 
@@ -69,7 +82,6 @@ def setfit_recipe(
     texts: list[str], labels: np.ndarray, test: list[str], seed: int, iterations: int
 ) -> tuple[np.ndarray, Sample]:
     """SetFit's recipe in torch, with sentence-transformers' model: one epoch of pairs in batches of 16."""
-    import torch
     from sentence_transformers import SentenceTransformer
 
     torch.manual_seed(seed)
@@ -128,36 +140,60 @@ def peer() -> tuple[str, Callable[..., tuple[np.ndarray, Sample]]]:
     return "setfit", setfit_library
 
 
+def found_before(options: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return what the file holds of the same commit and settings: {shots: {competitor: {seed: figures}}}."""
+    path = RESULTS / "few_shots.json"
+    if options.quick or not path.exists():
+        return {}
+    record = json.loads(path.read_text(encoding="utf-8"))
+    same = record["commit"] == commit() and record["settings"] == settings
+    return dict(record["results"]["shots"]) if same else {}
+
+
+def keep(
+    options: argparse.Namespace, settings: dict[str, Any], shots: int, seed: int, new: dict[str, Any]
+) -> None:
+    """Write the figures of a seed beside those that the file holds by now."""
+    found = found_before(options, settings)
+    of_shots = found.setdefault(str(shots), {name: {} for name in new})
+    for name, figures in new.items():
+        of_shots[name][str(seed)] = figures
+    write("few_shots", options, {"shots": found}, settings)
+
+
 def main() -> None:
     parser = arguments(__doc__ or "", rounds=1)
     parser.add_argument("--shots", nargs="+", type=int, default=[8, 16])
+    parser.add_argument("--seeds", nargs="+", type=int, default=list(range(SEEDS)))
     parser.add_argument("--iterations", type=int, default=20, help="SetFit's pairs of a text (%(default)s)")
     options = parser.parse_args()
     prepare(options)
     warnings.filterwarnings("ignore", message="lbfgs failed to converge")
     (texts, labels), (test, expected) = questions("train"), questions("test")
     name, run = peer()
-    name = f"{name}, {options.iterations} iterations"
     classes = np.unique(labels)[:: 19 if options.quick else 1]
     chosen = np.flatnonzero(np.isin(expected, classes))[:: 1 if options.quick else 3]
     test, expected = [test[i] for i in chosen], expected[chosen]
-    results: dict[str, Any] = {"test_documents": len(test), "classes": len(classes), "shots": {}}
-    runs = {"sktransformer": ours, name: partial(run, iterations=options.iterations)}
+    settings = {
+        **TUNED, "encoder": MINILM, "peer": name, "iterations": options.iterations,
+        "precision": "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32",
+        "test_documents": len(test), "classes": len(classes),
+    }  # fmt: skip
+    runs = {OURS: ours, PEER: partial(run, iterations=options.iterations)}
     for shots in options.shots:
-        found = results["shots"][str(shots)] = {key: {"accuracy": [], "cpu_seconds": []} for key in runs}
-        for seed in range(1 if options.quick else SEEDS):
+        for seed in options.seeds[:1] if options.quick else options.seeds:
+            if str(seed) in found_before(options, settings).get(str(shots), {}).get(OURS, {}):
+                continue
             rows = drawn(labels, shots, seed)
             rows = rows[np.isin(labels[rows], classes)]
+            new: dict[str, Any] = {}
             for key, one in runs.items():
                 predicted, sample = one([texts[i] for i in rows], labels[rows], test, seed)
-                found[key]["accuracy"].append(float((predicted == expected).mean()))
-                found[key]["cpu_seconds"].append(sample.cpu)
+                new[key] = {"accuracy": float((predicted == expected).mean()), "cpu_seconds": sample.cpu}
                 say(
-                    f"  {shots} shots, seed {seed}  {key:<40} {found[key]['accuracy'][-1]:.3f}  {sample.cpu:8.1f} s"
+                    f"  {shots} shots, seed {seed}  {key:<14} {new[key]['accuracy']:.3f}  {sample.cpu:8.1f} s"
                 )
-            write(
-                "few_shots", options, results, {**TUNED, "encoder": MINILM}
-            )  # a seed more: a run takes hours
+            keep(options, settings, shots, seed, new)
 
 
 if __name__ == "__main__":
