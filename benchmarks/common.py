@@ -161,15 +161,16 @@ def matrix_ceiling(dtype: torch.dtype = torch.float32, seconds_each: float = 0.2
 
 
 class Ceiling:
-    """The matrix ceiling of this run: the best of the probes taken in its rounds."""
+    """The matrix ceiling of this run, in one dtype: the best of the probes taken in its rounds."""
 
-    def __init__(self) -> None:
+    def __init__(self, dtype: torch.dtype = torch.float32) -> None:
+        self.dtype = dtype
         self.best = 0.0
 
     def probe(self) -> Sample:
         watch = Stopwatch()
         watch.start()
-        self.best = max(self.best, matrix_ceiling())
+        self.best = max(self.best, matrix_ceiling(self.dtype))
         return watch.stop()
 
     def share(self, flops: float, samples: Sequence[Sample]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """The competitors of training.py: one workload in, seconds of the training loop (and logits, when asked) out.
 
-Trainer has fused AdamW, sdpa attention and float32, as ours; skorch has its tokenizer padded to max_length, as its
+Trainer has fused AdamW, sdpa attention and the precision of ours; skorch has its tokenizer padded to max_length, as its
 documentation shows, and fused AdamW, which it does not. Schedules, decay and clipping are the same everywhere.
 """
 
@@ -60,6 +60,7 @@ class Settings:
     dropout: float = 0.1
     warmup: float = WARMUP
     seed: int = 0
+    precision: str = "float32"  # or "bfloat16": of everyone's matrix products
 
 
 # -- ours ------------------------------------------------------------------------------------------
@@ -93,7 +94,7 @@ def ours(corpus: Corpus, settings: Settings, ask: list[str] | None = None, **par
         attention_dropout=settings.attention_dropout,
         callbacks=[watch],
         random_state=settings.seed,
-        **{"device": "cpu", "precision": "float32", **parameters},
+        **{"device": "cpu", "precision": settings.precision, **parameters},
     )
     classifier.fit(corpus.texts, corpus.labels)
     return Run(watch.sample, None if ask is None else classifier.decision_function(ask))
@@ -145,7 +146,7 @@ def hf_trainer(corpus: Corpus, settings: Settings, ask: list[str] | None = None,
                 max_grad_norm=MAX_NORM,
                 optim="adamw_torch_fused",
                 train_sampling_strategy="sequential" if grouped else "random",
-                bf16=False,
+                bf16=settings.precision == "bfloat16",
                 use_cpu=True,
                 dataloader_pin_memory=False,
                 save_strategy="no",
@@ -169,10 +170,12 @@ class Module(torch.nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.model = load(settings)
+        self.narrow = settings.precision == "bfloat16"
 
     def forward(self, **inputs: torch.Tensor) -> torch.Tensor:
-        result: torch.Tensor = self.model(**inputs).logits
-        return result
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=self.narrow):
+            result: torch.Tensor = self.model(**inputs).logits
+        return result.float()
 
 
 def skorch_padded(corpus: Corpus, settings: Settings, ask: list[str] | None = None) -> Run:

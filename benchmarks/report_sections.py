@@ -34,13 +34,18 @@ def training(record: Record) -> list[str]:
     lines = [
         f"{settings['documents']} documents, {number(settings['mean_tokens'])} tokens on average and "
         f"{settings['longest_tokens']} at most, batches of {settings['batch_size']}, {settings['model']}, "
-        f"{settings['precision']}, {settings['optimizer']} for all. Without dropout, weights that ours and Trainer "
-        f"reached after three steps give logits equal within "
+        f"{settings['precision']}, {settings['optimizer']} for all. In float32 without dropout, weights "
+        f"that ours and Trainer reached after three steps give logits equal within "
         f"{results['same_step']['largest_difference_of_logits']:.1g}.",
         "",
     ]
-    for key, words in (("steps", "Dropout 0.1"), ("steps_without_attention_dropout", "Attention dropout 0")):
-        if key in results:
+    parts = {
+        "steps": "Dropout 0.1",
+        "steps_without_attention_dropout": "Attention dropout 0",
+        "steps_float32": "Dropout 0.1, all in float32",
+    }
+    for key, words in parts.items():
+        if key in results and not (key == "steps_float32" and settings["precision"] == "float32"):
             lines += [f"{words}:", "", *compared(results[key], "s a step", "seconds_per_step")]
     return lines
 

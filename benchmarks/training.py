@@ -1,7 +1,8 @@
 """Fine-tuning against Hugging Face's Trainer and against a plain skorch loop, an optimizer step for an optimizer step.
 
-The peers get their best documented settings (competitors.py). Seconds run from the beginning of training to its end, as
-each library's own callbacks see them: no loading, no tokenizing.
+The peers get their best documented settings (competitors.py), and all the faster precision of the chip: bfloat16 where
+it has that, and then float32 beside it. Seconds run from the beginning of training to its end, as each library's own
+callbacks see them: no loading, no tokenizing.
 
 Grouping by length is another training: documents of like length share a step, so that batches are no longer drawn at
 random. How well it groups depends on the size of the data set: it sorts runs of n / (4 * batch_size) batches, at most
@@ -13,12 +14,16 @@ random. How well it groups depends on the size of the data set: it sorts runs of
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from transformers import AutoConfig, AutoTokenizer
+
+from sktransformer._engine.devices import has_bfloat16
 
 from .common import (
     MINILM,
@@ -72,7 +77,7 @@ def same_step(folder: Path, tokenizer: Any) -> float:
 def steps(corpus: Corpus, settings: Settings, names: list[str], rounds: int) -> dict[str, Any]:
     """Seconds a step of `names`, and how many times faster ours is than each."""
     n_steps = settings.epochs * -(-len(corpus.texts) // BATCH)
-    ceiling = Ceiling()
+    ceiling = Ceiling(getattr(torch, settings.precision))
 
     def run(name: str) -> Sample:
         if name != PADDED:
@@ -87,6 +92,7 @@ def steps(corpus: Corpus, settings: Settings, names: list[str], rounds: int) -> 
     samples = interleave({**runs, "matrix product": ceiling.probe}, rounds, warm_up=False)
     flops = 3 * settings.epochs * forward_flops(AutoConfig.from_pretrained(settings.folder), corpus.lengths)
     return {
+        "precision": settings.precision,
         "steps": n_steps,
         "tokens": settings.epochs * corpus.n_tokens,
         "seconds_per_step": {name: seconds(samples[name], n_steps) for name in names},
@@ -105,16 +111,22 @@ def main() -> None:
         corpus = mails(tokenizer, BATCH if options.quick else GROUPED_BATCHES * BATCH, 0)
         results["same_step"] = {"largest_difference_of_logits": same_step(folder, tokenizer)}
         say(f"same step: logits differ by {results['same_step']['largest_difference_of_logits']:.1e}")
-        names = list(COMPETITORS)
-        results["steps"] = steps(corpus, Settings(folder), names, options.rounds)
-        write("training", options, results, described(corpus))  # what was measured so far: a run may be cut
-        without = Settings(folder, attention_dropout=0.0)
-        names.remove(PADDED)
-        results["steps_without_attention_dropout"] = steps(corpus, without, names, options.rounds)
-        write("training", options, results, described(corpus))
+        best = Settings(folder, precision="bfloat16" if has_bfloat16(torch.device("cpu")) else "float32")
+        unpadded = [name for name in COMPETITORS if name != PADDED]
+        results["steps"] = steps(corpus, best, list(COMPETITORS), options.rounds)
+        write("training", options, results, described(corpus, best))  # so far: a run may be cut
+        results["steps_without_attention_dropout"] = steps(
+            corpus, replace(best, attention_dropout=0.0), unpadded, options.rounds
+        )
+        write("training", options, results, described(corpus, best))
+        wide = replace(best, precision="float32")
+        results["steps_float32"] = (
+            results["steps"] if wide == best else steps(corpus, wide, unpadded, options.rounds)
+        )
+        write("training", options, results, described(corpus, best))
 
 
-def described(corpus: Corpus) -> dict[str, Any]:
+def described(corpus: Corpus, settings: Settings) -> dict[str, Any]:
     """Return the settings that all competitors share."""
     return {
         "model": MINILM,
@@ -129,7 +141,7 @@ def described(corpus: Corpus) -> dict[str, Any]:
         "documents": len(corpus.texts),
         "mean_tokens": float(corpus.lengths.mean()),
         "longest_tokens": int(corpus.lengths.max()),
-        "precision": "float32",
+        "precision": settings.precision,
         "optimizer": "fused AdamW",
     }
 

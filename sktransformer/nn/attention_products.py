@@ -18,20 +18,31 @@ SHORTEST = 128  # tokens of a document that is worth a convolution
 
 
 class Products(Protocol):
-    """How products are computed: a tensor of heads is (h, t, d), one of tokens (t, h, d)."""
+    """How products are computed: h heads, of one document or several; weights as `scores` lays them out."""
+
+    by_token: bool  # whether it takes heads (h, t, d) best where they are side by side in memory, (t, h, d)
+
+    def by_head(self, weights: torch.Tensor) -> torch.Tensor:
+        """Return a view (h, t, s) of weights."""
 
     def scores(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         """Return q k^T for query (h, t, d) and key (h, s, d), its last dimension that of keys."""
 
     def read(self, weights: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        """Return w v, of shape (t, h, d), for weights laid out as scores and value (h, s, d)."""
+        """Return w v, of shape (h, t, d), for weights laid out as scores and value (h, s, d)."""
 
     def gathered(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-        """Return w^T x, of shape (s, h, d), for weights laid out as scores and x (h, t, d)."""
+        """Return w^T x, of shape (h, s, d), for weights laid out as scores and x (h, t, d)."""
 
 
 class Batched:
     """Scores of shape (h, t, s)."""
+
+    by_token = False
+
+    def by_head(self, weights: torch.Tensor) -> torch.Tensor:
+        """See `Products`."""
+        return weights
 
     def scores(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         """See `Products`."""
@@ -39,15 +50,21 @@ class Batched:
 
     def read(self, weights: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         """See `Products`."""
-        return torch.bmm(weights, value).transpose(0, 1)
+        return torch.bmm(weights, value)
 
     def gathered(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """See `Products`."""
-        return torch.bmm(weights.transpose(1, 2), x).transpose(0, 1)
+        return torch.bmm(weights.transpose(1, 2), x)
 
 
 class Grouped:
     """Scores of shape (t, h, s): for each token, its rows of all heads."""
+
+    by_token = True
+
+    def by_head(self, weights: torch.Tensor) -> torch.Tensor:
+        """See `Products`."""
+        return weights.transpose(0, 1)
 
     def scores(self, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         """See `Products`."""
@@ -55,12 +72,12 @@ class Grouped:
 
     def read(self, weights: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         """See `Products`."""
-        return _convolved(weights, value.transpose(1, 2))
+        return _convolved(weights, value.transpose(1, 2)).transpose(0, 1)
 
     def gathered(self, weights: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
         """See `Products`."""
         # over tokens, which no convolution sums: the batched product reads the heads where they are
-        return torch.bmm(weights.permute(1, 2, 0), x).transpose(0, 1)
+        return torch.bmm(weights.permute(1, 2, 0), x)
 
 
 def _convolved(x: torch.Tensor, kernels: torch.Tensor) -> torch.Tensor:

@@ -7,7 +7,6 @@ one document at a time, so that no token attends to another document and none is
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -15,9 +14,8 @@ import torch.nn.functional as F
 from torch.autograd.function import once_differentiable
 
 from .attention_products import Products, products_for
-from .dropout import factor, kept
-
-TILE = 1 << 20  # attention weights computed at once: 4 MB of float32, which stay in a shared cache
+from .attention_tiles import Tile, tiles
+from .dropout import factor, kept, masked
 
 
 def packed_attention(
@@ -32,6 +30,8 @@ def packed_attention(
 ) -> torch.Tensor:
     """Attend within each document of a packed row.
 
+    Tokens behind the last document belong to none: they get zeros, and no gradient comes from them.
+
     Parameters
     ----------
     query : tensor of shape (1, heads, N, d) or (1, heads, B, d)
@@ -39,7 +39,7 @@ def packed_attention(
     key, value : tensor of shape (1, heads, N, d)
         All documents' tokens, end to end.
     bounds : int32 tensor of shape (B + 1,)
-        Cumulative lengths; ``bounds[-1] == N``.
+        Cumulative lengths; ``bounds[-1] <= N``.
     lengths : tuple of int
         The same lengths on the host.
     dropout : float
@@ -52,7 +52,11 @@ def packed_attention(
     tensor of shape (1, N, heads, d), or (1, B, heads, d)
     """
     asked = lengths if query.shape[2] == key.shape[2] else (1,) * len(lengths)
-    if dropout and query.device.type == "cpu" and query.dtype in (torch.float32, torch.float64):
+    if (
+        dropout
+        and query.device.type == "cpu"
+        and query.dtype in (torch.float32, torch.float64, torch.bfloat16)
+    ):
         root = 1.0 / math.sqrt(query.shape[-1])
         parts = (query[0], key[0], value[0])
         attended: torch.Tensor = _DroppedAttention.apply(  # type: ignore[no-untyped-call]
@@ -62,14 +66,21 @@ def packed_attention(
     if query.is_cuda and query.dtype in (torch.bfloat16, torch.float16) and dropout == 0.0:
         return _flash(query, key, value, bounds, asked, lengths, scale)
     # the kernel writes (tokens, heads, d): joined in that order, nothing is copied twice
-    rows = zip(query.split(asked, dim=2), key.split(lengths, dim=2), value.split(lengths, dim=2), strict=True)
-    return torch.cat(
-        [
-            F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale).transpose(1, 2)
-            for q, k, v in rows
-        ],
-        dim=1,
-    )  # (1, N, heads, d)
+    n_asked, n_read = sum(asked), sum(lengths)
+    documents = zip(
+        query[:, :, :n_asked].split(asked, dim=2),
+        key[:, :, :n_read].split(lengths, dim=2),
+        value[:, :, :n_read].split(lengths, dim=2),
+        strict=True,
+    )
+    rows = [
+        F.scaled_dot_product_attention(q, k, v, dropout_p=dropout, scale=scale).transpose(1, 2)
+        for q, k, v in documents
+    ]
+    behind = query.shape[2] - n_asked
+    if behind:
+        rows.append(rows[0].new_zeros(1, behind, *rows[0].shape[2:]))
+    return torch.cat(rows, dim=1)  # (1, N, heads, d)
 
 
 def _flash(
@@ -88,11 +99,16 @@ def _flash(
     # the kernel's own scale is 1 / sqrt(d), and that of torch 2.10 takes no other
     if scale is not None and not math.isclose(scale * root, 1.0):
         query = query * (scale * root)
-    q, k, v = (x[0].transpose(0, 1).contiguous() for x in (query, key, value))  # (N, heads, d)
+    n_asked, n_read = sum(asked), sum(lengths)
+    behind = query.shape[2] - n_asked
+    q, k, v = (
+        x[0, :, :n].transpose(0, 1).contiguous()
+        for x, n in ((query, n_asked), (key, n_read), (value, n_read))
+    )  # (N, heads, d)
     rows = bounds if asked is lengths else torch.arange(len(bounds), dtype=bounds.dtype, device=bounds.device)
     attended = varlen_attn(q, k, v, rows, bounds, max(asked), max(lengths))
     assert isinstance(attended, torch.Tensor)  # a pair only where auxiliary results are asked for
-    return attended[None]
+    return F.pad(attended, (0, 0, 0, 0, 0, behind))[None]
 
 
 class _DroppedAttention(torch.autograd.Function):
@@ -115,15 +131,19 @@ class _DroppedAttention(torch.autograd.Function):
     ) -> torch.Tensor:
         attended = value.new_empty(query.shape[1], query.shape[0], value.shape[2])  # (N, heads, d)
         saved = []
-        for products, h, a, b in _tiles(query, asked, lengths):
-            scores = products.scores(query[h, a] * scale, key[h, b])
+        for tile in tiles(query.element_size(), len(query), asked, lengths):
+            products = products_for(query.dtype, tile.n_queries, tile.n_keys)
+            q, k, v = _gathered(tile, products, query, key, value)
+            scores = products.scores(q * scale, k)
+            tile.hide(products.by_head(scores))
             weights = torch.softmax(scores, dim=-1)
             mask = kept(weights, p)
-            torch.mul(weights, mask, out=scores)
-            attended[a, h] = products.read(scores, value[h, b]).mul_(factor(p))
+            masked(weights, mask, out=scores)
+            tile.put_queries(products.read(scores, v).mul_(factor(p)), attended)
             saved += [weights, mask]
         ctx.save_for_backward(query, key, value, *saved)
         ctx.asked, ctx.lengths, ctx.p, ctx.scale = asked, lengths, p, scale
+        attended[sum(asked) :] = 0.0
         return attended
 
     @staticmethod
@@ -132,27 +152,24 @@ class _DroppedAttention(torch.autograd.Function):
         query, key, value, *saved = ctx.saved_tensors
         by_token = ((x.shape[1], x.shape[0], x.shape[2]) for x in (query, key, value))  # (N, heads, d)
         d_query, d_key, d_value = (query.new_empty(shape) for shape in by_token)
-        for i, (products, h, a, b) in enumerate(_tiles(query, ctx.asked, ctx.lengths)):
+        for i, tile in enumerate(tiles(query.element_size(), len(query), ctx.asked, ctx.lengths)):
+            products = products_for(query.dtype, tile.n_queries, tile.n_keys)
             weights, mask = saved[2 * i : 2 * i + 2]
-            above = (gradient[a, h] * factor(ctx.p)).transpose(0, 1)  # (heads, t, d)
-            d_value[b, h] = products.gathered(weights * mask, above)
-            d_weights = products.scores(above, value[h, b]).mul_(mask)
+            q, k, v = _gathered(tile, products, query, key, value)
+            above = tile.queries(gradient.transpose(0, 1), products.by_token) * factor(ctx.p)
+            tile.put_keys(products.gathered(masked(weights, mask), above), d_value)
+            d_weights = products.scores(above, v)
+            masked(d_weights, mask, out=d_weights)
             d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
-            d_query[a, h] = products.read(d_scores, key[h, b]).mul_(ctx.scale)
-            d_key[b, h] = products.gathered(d_scores, query[h, a]).mul_(ctx.scale)
+            tile.put_queries(products.read(d_scores, k).mul_(ctx.scale), d_query)
+            tile.put_keys(products.gathered(d_scores, q).mul_(ctx.scale), d_key)
+        d_query[sum(ctx.asked) :] = 0.0
+        d_key[sum(ctx.lengths) :] = d_value[sum(ctx.lengths) :] = 0.0
         gradients = (x.transpose(0, 1) for x in (d_query, d_key, d_value))
         return (*gradients, None, None, None, None)
 
 
-def _tiles(
-    query: torch.Tensor, asked: tuple[int, ...], lengths: tuple[int, ...]
-) -> Iterator[tuple[Products, slice, slice, slice]]:
-    """Products, heads, rows of queries and rows of keys: a document's heads, as many at once as fit a tile."""
-    a, b, n_heads = 0, 0, query.shape[0]
-    for n_queries, n_keys in zip(asked, lengths, strict=True):
-        size = max(1, min(n_heads, TILE // (n_queries * n_keys)))
-        products = products_for(query.dtype, n_queries, n_keys)
-        for first in range(0, n_heads, size):
-            heads = slice(first, first + size)
-            yield products, heads, slice(a, a + n_queries), slice(b, b + n_keys)
-        a, b = a + n_queries, b + n_keys
+def _gathered(tile: Tile, products: Products, *given: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Return a tile's query, key and value, of (heads, N, d) each, as its products take them best."""
+    query, *others = given
+    return tile.queries(query, products.by_token), *(tile.keys(x, products.by_token) for x in others)

@@ -24,6 +24,7 @@ from .._engine.checkpoints.loading import Checkpoint, load_checkpoint
 from .._engine.checkpoints.sources import resolve
 from .._engine.checkpoints.structure import first_position, max_tokens
 from .._engine.compat import check_columns
+from .._engine.cpu.linear import GRAIN
 from .._engine.devices import resolve_device, resolve_precision
 from .._engine.inference.aggregation import by_document
 from .._engine.inference.forward import Passes, Reader, forward
@@ -124,6 +125,8 @@ class TransformerEstimator(BaseEstimator):
             first_position=first_position(config),
             device=device,
             segments=(getattr(config, "type_vocab_size", None) or 0) > 1,
+            # the balance of experts is that of all tokens of a row
+            grain=GRAIN if device.type == "cpu" and getattr(config, "num_experts", 1) == 1 else 1,
         )
 
     def _budget(self, collator: Collator, *, training: bool) -> int:

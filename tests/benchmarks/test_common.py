@@ -69,7 +69,7 @@ def test_share_of_ceiling(monkeypatch):
 
 def test_a_probe_never_lowers_the_ceiling(monkeypatch):
     rates = iter([3.0, 5.0, 4.0])
-    monkeypatch.setattr(common, "matrix_ceiling", lambda: next(rates))
+    monkeypatch.setattr(common, "matrix_ceiling", lambda dtype: next(rates))
     ceiling = common.Ceiling()
     for _ in range(3):
         ceiling.probe()

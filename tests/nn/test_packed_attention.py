@@ -12,7 +12,9 @@ import torch
 import torch.nn.functional as F
 from torch.nn.attention import varlen
 
+from sktransformer.nn import attention_tiles
 from sktransformer.nn import packed_attention as room
+from sktransformer.nn.attention_tiles import tiles
 from sktransformer.nn.dropout import factor, kept
 from sktransformer.nn.packed_attention import packed_attention
 
@@ -177,36 +179,84 @@ def test_one_query_a_document_gives_the_rows_of_all_queries(lengths: tuple[int, 
     torch.testing.assert_close(alone, whole[:, starts], rtol=0, atol=1e-12)
 
 
-def masks_of(lengths: tuple[int, ...], seed: int, p: float, heads: int) -> list[torch.Tensor]:
-    """The masks that attention draws after `seed`: a document and `heads` of its heads at a time."""
-    torch.manual_seed(seed)
-    at_once = [min(heads, HEADS - first) for first in range(0, HEADS, heads)]
-    return [torch.cat([kept(torch.empty(h, n, n, dtype=torch.float64), p) for h in at_once]) for n in lengths]
+@pytest.fixture
+def drawn(monkeypatch: pytest.MonkeyPatch) -> list[torch.Tensor]:
+    """The masks that attention draws, in order."""
+    seen: list[torch.Tensor] = []
+    monkeypatch.setattr(room, "kept", lambda like, p: seen.append(kept(like, p)) or seen[-1])
+    return seen
 
 
-@pytest.mark.parametrize("lengths", [(5,), (3, 1, 4)])
-@pytest.mark.parametrize("heads", [1, HEADS])
+def by_document(drawn: list[torch.Tensor], lengths: tuple[int, ...], element_size: int) -> list[torch.Tensor]:
+    """Sort the masks of tiles into those of documents, (heads, n, n)."""
+    found: dict[int, list[torch.Tensor]] = {}
+    for tile, mask in zip(tiles(element_size, HEADS, lengths, lengths), drawn, strict=True):
+        for of_document, rows in zip(mask.chunk(len(tile.read)), tile.read, strict=True):
+            n = rows.stop - rows.start
+            found.setdefault(rows.start, []).append(of_document[:, :n, :n] != 0)
+    return [torch.cat(found[start]) for start in sorted(found)]
+
+
+@pytest.mark.parametrize("lengths", [(5,), (3, 1, 4), (9, 8, 8, 7, 17)])
+@pytest.mark.parametrize("tile", [1, 200, 10_000])
+@pytest.mark.parametrize(
+    ("dtype", "atol"), [(torch.float64, 1e-12), (torch.float32, 1e-6), (torch.bfloat16, 0.05)]
+)
 def test_dropped_weights_are_those_of_the_formula(
-    lengths: tuple[int, ...], heads: int, monkeypatch: pytest.MonkeyPatch
+    lengths: tuple[int, ...],
+    tile: int,
+    dtype: torch.dtype,
+    atol: float,
+    drawn: list[torch.Tensor],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Also when the weights of a document's heads are computed in several tiles."""
-    monkeypatch.setattr(room, "TILE", 1 if heads == 1 else 10_000)
-    p, (query, key, value) = 0.4, inputs(lengths)
+    """Also when the weights of a document's heads are computed in several tiles, or several documents in one."""
+    monkeypatch.setattr(attention_tiles, "TILE", tile)
+    p, tensors = 0.4, [x.to(dtype) for x in inputs(lengths)]
     with torch.random.fork_rng():
-        masks = masks_of(lengths, 3, p, heads)
         torch.manual_seed(3)
-        attended = attend([query, key, value], lengths, dropout=p)
+        attended = attend(tensors, lengths, dropout=p)
+    assert attended.dtype == dtype
+    parts = zip(*(x.double().split(lengths, dim=2) for x in tensors), strict=True)
+    masks = by_document(drawn, lengths, dtype.itemsize)
     expected = []
-    for q, k, v, mask in zip(*(x.split(lengths, dim=2) for x in (query, key, value)), masks, strict=True):
+    for (q, k, v), mask in zip(parts, masks, strict=True):
+        assert mask.any()
         weights = (q[0] @ k[0].transpose(1, 2) / math.sqrt(WIDTH)).softmax(-1)
         expected.append((weights * mask * factor(p)) @ v[0])
-    torch.testing.assert_close(attended[0], torch.cat(expected, dim=1).transpose(0, 1), rtol=0, atol=1e-12)
+    found = attended[0].double()
+    torch.testing.assert_close(found, torch.cat(expected, dim=1).transpose(0, 1), rtol=0, atol=atol)
+
+
+def test_what_stands_behind_the_last_document_gets_zeros_and_gives_no_gradient() -> None:
+    lengths = (3, 5)
+    for dropout in (0.0, 1e-9):
+        tensors = [torch.cat([x, torch.full_like(x, 7.0)], 2).requires_grad_() for x in inputs(lengths)]
+        attended = attend(tensors, lengths, dropout=dropout)
+        assert attended.shape[1] == 16
+        assert not attended[:, 8:].any()
+        alone = attend([x[:, :, :8] for x in tensors], lengths)
+        torch.testing.assert_close(attended[:, :8], alone, rtol=1e-9, atol=1e-9)
+        for gradient in torch.autograd.grad(attended.pow(2).sum(), tensors):
+            assert not gradient[:, :, 8:].any()
+            assert gradient[:, :, :8].any()
+
+
+@pytest.mark.parametrize("dropout", [0.0, 1e-9])
+def test_first_tokens_of_a_filled_row(dropout: float) -> None:
+    lengths = (3, 5)
+    query, key, value = inputs(lengths)
+    first = query[:, :, bounds_of(lengths)[:-1].long()]
+    filled = [torch.cat([x, torch.full_like(x, 7.0)], 2) for x in (key, value)]
+    expected = attend([query, key, value], lengths)[:, bounds_of(lengths)[:-1].long()]
+    found = attend([first, *filled], lengths, dropout=dropout)
+    torch.testing.assert_close(found, expected, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("first_only", [False, True])
 @pytest.mark.parametrize("tile", [1, 10, 10_000])
 def test_gradients_of_dropped_attention(first_only: bool, tile: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(room, "TILE", tile)
+    monkeypatch.setattr(attention_tiles, "TILE", tile)
     lengths = (3, 1, 2)
     query, key, value = inputs(lengths)
     if first_only:

@@ -14,7 +14,8 @@ from torch.overrides import TorchFunctionMode
 from ...nn.dropout import dropout
 from ..devices import autocast
 from .embedding import embedding
-from .linear import addmm, linear
+from .linear import linear
+from .narrow import NarrowWeights, narrow_linear
 
 
 class CpuKernels(TorchFunctionMode):
@@ -24,13 +25,20 @@ class CpuKernels(TorchFunctionMode):
     this thread and others.
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._narrow = NarrowWeights()
+
     def __torch_function__(
         self, func: Callable[..., Any], types: Any, args: Any = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         """Call `func`, or what stands for it here."""
-        replacement = _REPLACED.get(func)
-        replaced = None if replacement is None or _watched() else replacement(*args, **(kwargs or {}))
-        return func(*args, **(kwargs or {})) if replaced is None else replaced
+        given, replaced = kwargs or {}, None
+        if func in _REPLACED and not _watched():
+            replaced = _REPLACED[func](*args, **given)
+        elif func in _LAYERS and not _watched():
+            replaced = _LAYERS[func](self._narrow, *args, **given)
+        return func(*args, **given) if replaced is None else replaced
 
 
 def kernels(device: torch.device) -> AbstractContextManager[Any]:
@@ -81,9 +89,23 @@ def _dropout(
     return dropout(input, p)
 
 
+def _linear(narrow: NarrowWeights, input: Any, weight: Any, bias: Any = None) -> torch.Tensor | None:
+    if torch.is_autocast_enabled("cpu"):
+        return narrow_linear(input, weight, bias, narrow)
+    return linear(input, weight, bias)
+
+
+def _addmm(
+    narrow: NarrowWeights, input: Any, mat1: Any, mat2: Any, *args: Any, **kwargs: Any
+) -> torch.Tensor | None:
+    """Return b + x W for W (K, N), how GPT-2 writes its linear layers."""
+    if args or kwargs or not all(isinstance(one, torch.Tensor) and one.dim() == 2 for one in (mat1, mat2)):
+        return None
+    return _linear(narrow, mat1, mat2.t(), input)
+
+
+_LAYERS: dict[Any, Callable[..., torch.Tensor | None]] = {F.linear: _linear, torch.addmm: _addmm}
 _REPLACED: dict[Any, Callable[..., torch.Tensor | None]] = {
     F.dropout: _dropout,
     F.embedding: embedding,
-    F.linear: linear,
-    torch.addmm: addmm,
 }

@@ -18,48 +18,41 @@ from ...nn.attention_products import has_wide_onednn
 
 FEWEST_ROWS = 4  # below, a product is bound by memory, and MKL's call is the shorter
 # oneDNN makes a kernel for each number of rows, and keeps a megabyte for each that is not given back: batches of all
-# sizes would fill the memory. So it gets multiples of this.
+# sizes would fill the memory. So it gets multiples of this; packed rows come as such (`Collator.grain`).
 GRAIN = 64
 
 
 def linear(input: Any, weight: Any, bias: Any = None) -> torch.Tensor | None:  # torch's names
     """Return x W^T + b, of shape (..., N), for x (..., K) and W (N, K); None, for torch to do it, elsewhere."""
-    given = (input, weight) if bias is None else (input, weight, bias)
-    if not all(_is_plain(one) for one in given) or not _fit(input, weight, bias):
-        return None
-    if weight.shape[0] < 2 or torch.is_autocast_enabled("cpu"):
+    if torch.is_autocast_enabled("cpu") or not fits(input, weight, bias):
         return None
     if not has_operators() or not torch.backends.mkldnn.enabled:
         return None
+    given = (input, weight) if bias is None else (input, weight, bias)
     if torch.is_grad_enabled() and any(one.requires_grad for one in given):
         product: torch.Tensor = _Linear.apply(input, weight, bias)  # type: ignore[no-untyped-call]
         return product
     return _product(input, weight, bias)
 
 
-def addmm(input: Any, mat1: Any, mat2: Any, *args: Any, **kwargs: Any) -> torch.Tensor | None:
-    """Return b + x W for W (K, N): how GPT-2 writes its linear layers; None as for `linear`."""
-    if args or kwargs or not all(_is_plain(one) for one in (input, mat1, mat2)):
-        return None
-    if mat1.dim() != 2 or mat2.dim() != 2:
-        return None
-    return linear(mat1, mat2.t(), input)
-
-
-def _is_plain(x: Any) -> bool:
-    kind = type(x)  # no subclass: quantized weights and the like have products of their own
-    if kind is not torch.Tensor and kind is not torch.nn.Parameter:
+def fits(x: Any, weight: Any, bias: Any, dtypes: tuple[torch.dtype, ...] = (torch.float32,)) -> bool:
+    """Whether this is a layer of plain tensors, with rows enough; torch takes others too, or says what is wrong."""
+    if not all(_is_plain(one, dtypes) for one in ((x, weight) if bias is None else (x, weight, bias))):
         return False
-    return x.dtype is torch.float32 and x.is_cpu and x.layout is torch.strided
-
-
-def _fit(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> bool:
-    """Whether shapes are those of a layer, with rows enough; torch takes others too, or says what is wrong."""
     if weight.dim() != 2 or x.dim() < 2 or x.shape[-1] != weight.shape[1] or not weight.shape[1]:
+        return False
+    if weight.shape[0] < 2:
         return False
     if not (weight.is_contiguous() or weight.t().is_contiguous()):
         return False  # a slice of columns: oneDNN has only its reference code for it, a thousand times slower
     return x.numel() >= FEWEST_ROWS * x.shape[-1] and (bias is None or bias.shape == weight.shape[:1])
+
+
+def _is_plain(x: Any, dtypes: tuple[torch.dtype, ...]) -> bool:
+    kind = type(x)  # no subclass: quantized weights and the like have products of their own
+    if kind is not torch.Tensor and kind is not torch.nn.Parameter:
+        return False
+    return x.dtype in dtypes and x.is_cpu and x.layout is torch.strided
 
 
 @cache
@@ -78,19 +71,20 @@ def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -
     n, width = len(rows), weight.shape[0]
     over = n % GRAIN if n > GRAIN else 0
     if not over:
-        product = _call(rows, weight, bias)
+        product = call(rows, weight, bias)
     elif rows.shape[1] <= width:  # rows of zeros are the smaller copy
         filled = rows.new_zeros(n + GRAIN - over, rows.shape[1])
         filled[:n] = rows
-        product = _call(filled, weight, bias)[:n]
+        product = call(filled, weight, bias)[:n]
     else:
         product = rows.new_empty(n, width)
-        product[:-over] = _call(rows[:-over], weight, bias)
+        product[:-over] = call(rows[:-over], weight, bias)
         product[-over:] = torch.nn.functional.linear(rows[-over:], weight, bias)
     return product.view(*x.shape[:-1], width)
 
 
-def _call(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+def call(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """Return x W^T + b by oneDNN, for rows x (n, K) as they are."""
     product: torch.Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")
     return product
 

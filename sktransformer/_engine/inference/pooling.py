@@ -15,7 +15,7 @@ def mean(hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
     """Mean of the hidden states of real tokens: (B, T, H) or a packed (1, N, H) becomes (B, H)."""
     if batch.packed is not None:
         total = torch.zeros(len(batch), hidden.shape[-1], device=hidden.device, dtype=torch.float32)
-        total.index_add_(0, batch.owners(), hidden[0].float())
+        total.index_add_(0, batch.owners(), batch.flat(hidden).float())
         return total / batch.packed.bounds.diff()[:, None]
     if batch.attention_mask is None:
         return hidden.float().mean(dim=1)
@@ -33,7 +33,7 @@ def largest(hidden: torch.Tensor, batch: Batch) -> torch.Tensor:
     if batch.packed is not None:
         owners = batch.owners()[:, None].expand(-1, hidden.shape[-1])
         empty = hidden.new_full((len(batch), hidden.shape[-1]), float("-inf"))
-        return empty.scatter_reduce(0, owners, hidden[0], "amax", include_self=False)
+        return empty.scatter_reduce(0, owners, batch.flat(hidden), "amax", include_self=False)
     if batch.attention_mask is None:
         return hidden.amax(dim=1)
     return hidden.masked_fill(~batch.attention_mask.bool()[..., None], float("-inf")).amax(dim=1)

@@ -21,11 +21,19 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PackedLayout:
-    """Where the windows of a packed row begin: `starts` (B,) and, on the host, their `lengths`."""
+    """Where the windows of a packed row begin: `starts` (B,) and, on the host, their `lengths`.
+
+    Behind the last window there may be tokens that belong to none (`Collator.grain`).
+    """
 
     starts: torch.Tensor
     bounds: torch.Tensor  # cumulative lengths, (B + 1,), int32
     lengths: tuple[int, ...]
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of the windows."""
+        return sum(self.lengths)
 
 
 @dataclass(frozen=True)
@@ -55,7 +63,7 @@ class Batch:
     def flat(self, rows: torch.Tensor) -> torch.Tensor:
         """Lay the real tokens' rows of the windows end to end: (B, T, ...) or a packed (1, N, ...) becomes (N, ...)."""
         if self.packed is not None:
-            return rows[0]
+            return rows[0, : self.packed.n_tokens]
         return rows.flatten(0, 1) if self.attention_mask is None else rows[self.attention_mask.bool()]
 
     def owners(self) -> torch.Tensor:
@@ -63,20 +71,25 @@ class Batch:
         rows = torch.arange(len(self), device=self.input_ids.device)
         if self.packed is not None:
             return torch.repeat_interleave(
-                rows, self.packed.bounds.diff().long(), output_size=self.input_ids.shape[1]
+                rows, self.packed.bounds.diff().long(), output_size=self.packed.n_tokens
             )
         return self.flat(rows[:, None].expand(self.input_ids.shape))
 
 
 @dataclass(frozen=True)
 class Collator:
-    """Builds batches for one model: its layout, padding id, first position and device."""
+    """Builds batches for one model: its layout, padding id, first position and device.
+
+    A packed row of more than `grain` tokens is filled up to a multiple of it, since matrix libraries make, and some
+    keep, a kernel for each number of rows that they meet.
+    """
 
     layout: Layout
     pad_token_id: int
     first_position: int
     device: torch.device
     segments: bool = False  # whether the model has segment embeddings
+    grain: int = 1
 
     def batch(self, encoded: Encoded, windows: Rows) -> Batch:
         """Gather `windows` of `encoded` into one batch on the device."""
@@ -87,17 +100,22 @@ class Collator:
         tokens = token_positions(encoded.starts[windows], lengths)
         bounds = np.concatenate([[0], np.cumsum(lengths)])
         types = encoded.types[tokens] if encoded.types is not None and self.segments else None
+        positions = self._positions(encoded.ids[tokens], bounds[:-1], lengths)
         return Batch(
             windows,
-            self._tensor(encoded.ids[tokens])[None],
-            position_ids=self._tensor(self._positions(encoded.ids[tokens], bounds[:-1], lengths))[None],
-            token_type_ids=None if types is None else self._tensor(types)[None],
+            self._tensor(self._filled(encoded.ids[tokens], self.pad_token_id))[None],
+            position_ids=self._tensor(self._filled(positions, self.first_position))[None],
+            token_type_ids=None if types is None else self._tensor(self._filled(types, 0))[None],
             packed=PackedLayout(
                 self._tensor(bounds[:-1]),
                 self._tensor(bounds, torch.int32),
                 tuple(int(length) for length in lengths),
             ),
         )
+
+    def _filled(self, row: npt.NDArray[np.generic], value: int) -> npt.NDArray[np.generic]:
+        over = -len(row) % self.grain if len(row) > self.grain else 0
+        return np.pad(row, (0, over), constant_values=value) if over else row
 
     def _positions(self, ids: npt.NDArray[np.int32], starts: Rows, lengths: Rows) -> Rows:
         """Count each window's tokens from `first_position`.

@@ -32,7 +32,7 @@ class SpanLoss:
             [output.start_logits, output.end_logits], dim=-1
         ).float()  # (B, T, 2) or (1, N, 2)
         if batch.packed is not None:
-            logits = pad_sequence(list(logits[0].split(batch.packed.lengths)), batch_first=True)
+            logits = pad_sequence(list(batch.flat(logits).split(batch.packed.lengths)), batch_first=True)
         places = torch.arange(logits.shape[1], device=logits.device)[None]
         inside = (places >= targets[:, 2:3]) & (places < targets[:, 3:4]) | (places == NO_ANSWER)
         logits = logits.masked_fill(~inside[..., None], -torch.inf)

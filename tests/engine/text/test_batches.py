@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -211,3 +212,24 @@ def test_a_text_that_holds_the_padding_token_is_read_alike_in_both_layouts(
             return model(**batch.inputs()).logits
 
     torch.testing.assert_close(logits("packed"), logits("padded"), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("n_windows", "n_filled"), [(1, 3), (2, 4), (3, 12), (4, 12)])
+@pytest.mark.parametrize("types", [None, SEGMENTS])
+def test_a_packed_row_is_filled_up_to_the_grain(
+    n_windows: int, n_filled: int, types: list[list[int]] | None
+) -> None:
+    """Behind the last window, with tokens that nobody reads; a row no longer than the grain stays as it is."""
+    windows, grained = np.arange(n_windows), replace(collator("packed", first_position=8), grain=4)
+    made = grained.batch(encoded(ROWS, types), windows)
+    plain = collator("packed", first_position=8).batch(encoded(ROWS, types), windows)
+    n = plain.input_ids.shape[1]
+    for name in ("input_ids", "position_ids", "token_type_ids")[: 2 if types is None else 3]:
+        assert getattr(made, name).shape == (1, n_filled)
+        assert torch.equal(getattr(made, name)[:, :n], getattr(plain, name))
+    assert (made.input_ids[:, n:] == 7).all()
+    assert (made.position_ids[:, n:] == 8).all()
+    assert made.packed.lengths == plain.packed.lengths
+    assert torch.equal(made.packed.bounds, plain.packed.bounds)
+    assert torch.equal(made.flat(made.input_ids), plain.input_ids[0])
+    assert torch.equal(made.owners(), plain.owners())
