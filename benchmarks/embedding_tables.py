@@ -31,14 +31,18 @@ def embedding(record: Record) -> list[str]:
 
 
 def few_shots(record: Record) -> list[str]:
-    results = record["results"]
-    rows = [
-        [f"{name}, {shots} a class", spread(summary(one["accuracy"])), spread(summary(one["cpu_seconds"]))]
-        for shots, by_name in results["shots"].items()
-        for name, one in by_name.items()
-    ]
-    lead = f"BANKING77, {results['classes']} classes, {results['test_documents']} test questions, 5 draws"
-    return table([lead, "accuracy", "fit, processor s"], rows)
+    settings, rows = record["settings"], []
+    for shots, by_name in record["results"]["shots"].items():
+        for name, by_seed in by_name.items():
+            figures = ([one[key] for one in by_seed.values()] for key in ("accuracy", "cpu_seconds"))
+            rows.append(
+                [f"{name}, {shots} a class, {len(by_seed)} draws", *(spread(summary(x)) for x in figures)]
+            )
+    lead = f"BANKING77, {settings['classes']} classes, {settings['test_documents']} test questions"
+    made = (
+        f"{settings['peer']}: {number(settings['pairs'])} pairs a fit. All train in {settings['precision']}."
+    )
+    return [*table([lead, "accuracy", "fit, processor s"], rows), "", made]
 
 
 def tuned_search(record: Record) -> list[str]:

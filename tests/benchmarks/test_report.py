@@ -99,12 +99,13 @@ def test_embeddings_are_shown():
 
 
 def test_few_shots_are_shown():
-    one = {"accuracy": [0.5, 0.25, 1.0], "cpu_seconds": [3.0, 1.5, 6.0]}
-    page = report.page(
-        {"few_shots": record({"test_documents": 4, "classes": 2, "shots": {"8": {"setfit": one}}})}
-    )
-    assert "| BANKING77, 2 classes, 4 test questions, 5 draws | accuracy | fit, processor s |" in page
-    assert "| setfit, 8 a class | 0.5 (0.25 to 1) | 3 (1.5 to 6) |" in page
+    draws = zip("012", (0.5, 0.25, 1.0), (3.0, 1.5, 6.0), strict=True)
+    one = {seed: {"accuracy": accuracy, "cpu_seconds": seconds} for seed, accuracy, seconds in draws}
+    settings = {"test_documents": 4, "classes": 2, "peer": "setfit", "pairs": 1200, "precision": "bfloat16"}
+    page = report.page({"few_shots": record({"shots": {"8": {"setfit": one}}}, **settings)})
+    assert "| BANKING77, 2 classes, 4 test questions | accuracy | fit, processor s |" in page
+    assert "| setfit, 8 a class, 3 draws | 0.5 (0.25 to 1) | 3 (1.5 to 6) |" in page
+    assert "setfit: 1,200 pairs a fit. All train in bfloat16." in page
 
 
 def test_a_fine_tuned_search_shows_both_corpora():
