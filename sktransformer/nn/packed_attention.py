@@ -52,14 +52,10 @@ def packed_attention(
     tensor of shape (1, N, heads, d), or (1, B, heads, d)
     """
     asked = lengths if query.shape[2] == key.shape[2] else (1,) * len(lengths)
-    if (
-        dropout
-        and query.device.type == "cpu"
-        and query.dtype in (torch.float32, torch.float64, torch.bfloat16)
-    ):
+    if _is_written_out((query, key, value), dropout):
         root = 1.0 / math.sqrt(query.shape[-1])
         parts = (query[0], key[0], value[0])
-        attended: torch.Tensor = _DroppedAttention.apply(  # type: ignore[no-untyped-call]
+        attended: torch.Tensor = _WrittenOut.apply(  # type: ignore[no-untyped-call]
             *parts, asked, lengths, dropout, root if scale is None else scale
         )
         return attended[None]
@@ -81,6 +77,17 @@ def packed_attention(
     if behind:
         rows.append(rows[0].new_zeros(1, behind, *rows[0].shape[2:]))
     return torch.cat(rows, dim=1)  # (1, N, heads, d)
+
+
+def _is_written_out(given: tuple[torch.Tensor, ...], dropout: float) -> bool:
+    """Whether torch's own attention is the slower one: with dropout, and in training in bfloat16, on a CPU."""
+    query = given[0]
+    if query.device.type != "cpu" or query.dtype not in (torch.float32, torch.float64, torch.bfloat16):
+        return False
+    if dropout:
+        return True
+    trained = torch.is_grad_enabled() and any(x.requires_grad for x in given)
+    return trained and query.dtype is torch.bfloat16
 
 
 def _flash(
@@ -111,11 +118,12 @@ def _flash(
     return F.pad(attended, (0, 0, 0, 0, 0, behind))[None]
 
 
-class _DroppedAttention(torch.autograd.Function):
-    """Attention whose weights are dropped, written out for the CPU.
+class _WrittenOut(torch.autograd.Function):
+    """Attention by its formula, for the CPU.
 
     torch's own leaves its fused path when weights are dropped, and then spends more on drawing, on guarding against
-    rows that are masked whole (there are none here) and on temporaries than on the products.
+    rows that are masked whole (there are none here) and on temporaries than on the products. In bfloat16 the gradient
+    of its fused path takes longer than this.
     """
 
     @staticmethod
@@ -137,9 +145,9 @@ class _DroppedAttention(torch.autograd.Function):
             scores = products.scores(q * scale, k)
             tile.hide(products.by_head(scores))
             weights = torch.softmax(scores, dim=-1)
-            mask = kept(weights, p)
-            masked(weights, mask, out=scores)
-            tile.put_queries(products.read(scores, v).mul_(factor(p)), attended)
+            mask = kept(weights, p) if p else None
+            read = weights if mask is None else masked(weights, mask, out=scores)
+            tile.put_queries(products.read(read, v).mul_(factor(p)), attended)
             saved += [weights, mask]
         ctx.save_for_backward(query, key, value, *saved)
         ctx.asked, ctx.lengths, ctx.p, ctx.scale = asked, lengths, p, scale
@@ -157,9 +165,11 @@ class _DroppedAttention(torch.autograd.Function):
             weights, mask = saved[2 * i : 2 * i + 2]
             q, k, v = _gathered(tile, products, query, key, value)
             above = tile.queries(gradient.transpose(0, 1), products.by_token) * factor(ctx.p)
-            tile.put_keys(products.gathered(masked(weights, mask), above), d_value)
+            read = weights if mask is None else masked(weights, mask)
+            tile.put_keys(products.gathered(read, above), d_value)
             d_weights = products.scores(above, v)
-            masked(d_weights, mask, out=d_weights)
+            if mask is not None:
+                masked(d_weights, mask, out=d_weights)
             d_scores = torch.ops.aten._softmax_backward_data(d_weights, weights, -1, weights.dtype)
             tile.put_queries(products.read(d_scores, k).mul_(ctx.scale), d_query)
             tile.put_keys(products.gathered(d_scores, q).mul_(ctx.scale), d_key)

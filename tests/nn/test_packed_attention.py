@@ -277,3 +277,37 @@ def test_dropped_attention_is_right_on_average() -> None:
         torch.manual_seed(0)
         mean = torch.stack([attend(tensors, (4,), dropout=0.25) for _ in range(4000)]).mean(0)
     torch.testing.assert_close(mean, attend(tensors, (4,)), rtol=0, atol=0.05)
+
+
+@pytest.mark.parametrize("lengths", [(5,), (9, 8, 8, 7, 33)])
+def test_training_in_bfloat16_has_the_gradients_of_the_formula(lengths: tuple[int, ...]) -> None:
+    exact = [x.to(torch.bfloat16).double().requires_grad_() for x in inputs(lengths)]
+    tensors = [x.detach().to(torch.bfloat16).requires_grad_() for x in exact]
+    attended = attend(tensors, lengths)
+    assert "WrittenOut" in type(attended.grad_fn.next_functions[0][0]).__name__
+    expected = dense(exact, lengths)
+    assert attended.dtype == torch.bfloat16
+    torch.testing.assert_close(attended.double(), expected, rtol=0.02, atol=0.02)
+    towards = torch.linspace(-1, 1, expected.numel(), dtype=torch.float64).view_as(expected)
+    found = torch.autograd.grad((attended * towards.to(torch.bfloat16)).sum(), tensors)
+    for own, true in zip(found, torch.autograd.grad((expected * towards).sum(), exact), strict=True):
+        torch.testing.assert_close(own.double(), true, rtol=0.03, atol=0.03)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "dropout", "trained", "written_out"),
+    [
+        (torch.float32, 0.0, True, False),
+        (torch.bfloat16, 0.0, False, False),
+        (torch.bfloat16, 0.0, True, True),
+        (torch.float32, 0.1, True, True),
+        (torch.float16, 0.1, True, False),
+    ],
+)
+def test_what_is_written_out(
+    dtype: torch.dtype, dropout: float, trained: bool, written_out: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    met, stock = [], room._WrittenOut.apply
+    monkeypatch.setattr(room._WrittenOut, "apply", lambda *given: met.append(given) or stock(*given))
+    attend([x.to(dtype).requires_grad_(trained) for x in inputs((3, 4))], (3, 4), dropout=dropout)
+    assert bool(met) == written_out
