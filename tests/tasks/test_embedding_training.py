@@ -230,7 +230,7 @@ def test_a_text_of_several_pairs_is_read_once_a_batch(tuned: Callable[..., Trans
         class Count(Callback):
             def on_train_begin(self, net: Any, X: Any = None, y: Any = None, **kwargs: Any) -> None:
                 net.module_.register_forward_pre_hook(
-                    lambda module, args, given: read.append(given["input_ids"].numel()), with_kwargs=True
+                    lambda module, args, given: read.append(given["packed_layout"].n_tokens), with_kwargs=True
                 )
 
         tuned("pairs", max_epochs=1, callbacks=[Count()]).fit(pairs)

@@ -88,11 +88,12 @@ def test_the_end_of_a_long_document_counts() -> None:
     filler = " ".join(["le client écrit au service"] * 10)
     X = [f"{filler} {end}" for end in ("facture facture facture", "colis colis colis")] * 8
     y = ["facture", "colis"] * 8
-    model = classifier(learning_rate=3e-3, max_epochs=12, aggregation="max").fit(X, y)
+    settings = {"learning_rate": 3e-3, "max_epochs": 12, "dropout": 0.0, "attention_dropout": 0.0}
+    model = classifier(aggregation="max", **settings).fit(X, y)
     assert model.score(X, y) == 1.0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", TruncationWarning)
-        blind = classifier(learning_rate=3e-3, max_epochs=12, truncation="head").fit(X, y)
+        blind = classifier(truncation="head", **settings).fit(X, y)
         assert blind.score(X, y) == 0.5
 
 
