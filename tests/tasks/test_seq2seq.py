@@ -51,7 +51,7 @@ def generator(name: str, **parameters) -> Seq2SeqGenerator:
 
 @functools.cache
 def fitted(name: str) -> Seq2SeqGenerator:
-    return generator(name, max_epochs=40, dropout=0.0, attention_dropout=0.0).fit(X, Y)
+    return generator(name, max_epochs=60, dropout=0.0, attention_dropout=0.0).fit(X, Y)
 
 
 # -- learning ------------------------------------------------------------------------------------------------------
@@ -63,7 +63,7 @@ def test_it_learns_its_pairs(name):
     assert one.predict(X[:4]).tolist() == Y[:4]
     assert one.score(X, Y) == pytest.approx(1.0)
     assert one.history_["train_loss"].iloc[-1] < 0.2 < one.history_["train_loss"].iloc[0]
-    assert len(one.history_) == one.n_epochs_ == one.best_epoch_ == 40
+    assert len(one.history_) == one.n_epochs_ == one.best_epoch_ == 60
 
 
 @pytest.mark.parametrize("name", NAMES)
