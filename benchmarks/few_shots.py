@@ -47,6 +47,11 @@ def drawn(labels: np.ndarray, shots: int, seed: int) -> np.ndarray:
     return np.concatenate([order[labels[order] == label][:shots] for label in np.unique(labels)])
 
 
+def narrow() -> bool:
+    """Whether all train in bfloat16."""
+    return has_bfloat16(torch.device("cpu"))
+
+
 def head() -> LogisticRegression:
     """Return what stands over our vectors; SetFit's own has C=1, which is weak for vectors of length one."""
     return LogisticRegression(C=10, max_iter=1000)
@@ -62,7 +67,7 @@ def setfit_library(
     texts: list[str], labels: np.ndarray, test: list[str], seed: int, iterations: int
 ) -> tuple[Answers, Sample]:
     """SetFit's own trainer, one epoch of its pairs."""
-    if has_bfloat16(torch.device("cpu")):
+    if narrow():
         os.environ["ACCELERATE_MIXED_PRECISION"] = (
             "bf16"  # its arguments know float16 only, which a CPU lacks
         )
@@ -103,10 +108,11 @@ def setfit_recipe(
         model.train()
         for start in range(0, len(pairs), 16):
             batch = pairs[start : start + 16]
-            first, second = (
-                model(model.tokenize([texts[pair[i]] for pair in batch]))["sentence_embedding"]
-                for i in (0, 1)
-            )
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=narrow()):
+                first, second = (
+                    model(model.tokenize([texts[pair[i]] for pair in batch]))["sentence_embedding"].float()
+                    for i in (0, 1)
+                )
             wanted = torch.tensor([pair[2] for pair in batch])
             loss = torch.nn.functional.mse_loss(torch.cosine_similarity(first, second), wanted)
             optimizer.zero_grad()
@@ -186,7 +192,7 @@ def main() -> None:
     test, expected = [test[i] for i in chosen], expected[chosen]
     settings = {
         **TUNED, "encoder": MINILM, "peer": name, "pairs": options.pairs,
-        "precision": "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32",
+        "precision": "bfloat16" if narrow() else "float32",
         "test_documents": len(test), "classes": len(classes),
     }  # fmt: skip
     for shots in options.shots:

@@ -24,9 +24,7 @@ GRAIN = 64
 
 def linear(input: Any, weight: Any, bias: Any = None) -> torch.Tensor | None:  # torch's names
     """Return x W^T + b, of shape (..., N), for x (..., K) and W (N, K); None, for torch to do it, elsewhere."""
-    if torch.is_autocast_enabled("cpu") or not fits(input, weight, bias):
-        return None
-    if not has_operators() or not torch.backends.mkldnn.enabled:
+    if torch.is_autocast_enabled("cpu") or not fits(input, weight, bias) or not is_on():
         return None
     given = (input, weight) if bias is None else (input, weight, bias)
     if torch.is_grad_enabled() and any(one.requires_grad for one in given):
@@ -55,6 +53,11 @@ def _is_plain(x: Any, dtypes: tuple[torch.dtype, ...]) -> bool:
     return x.dtype in dtypes and x.is_cpu and x.layout is torch.strided
 
 
+def is_on() -> bool:
+    """Whether oneDNN is to multiply: it is worth it here, and nobody has switched it off."""
+    return has_operators() and bool(torch.backends.mkldnn.enabled)
+
+
 @cache
 def has_operators() -> bool:
     """Whether oneDNN is there, and the chip one on which it is worth the detour."""
@@ -65,17 +68,25 @@ def has_operators() -> bool:
     )
 
 
+def filled_rows(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    """Lay x (..., K) out as rows of `dtype`, filled up with zeros to a multiple of the grain."""
+    rows = x.reshape(-1, x.shape[-1])
+    over = -len(rows) % GRAIN if len(rows) > GRAIN else 0
+    if not over:
+        return rows.to(dtype)
+    filled = rows.new_empty(len(rows) + over, rows.shape[1], dtype=dtype)
+    filled[: len(rows)] = rows
+    filled[len(rows) :] = 0.0
+    return filled
+
+
 def _product(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
     """Return x W^T + b by oneDNN, for any number of rows by the kernels of a few."""
     rows = x.reshape(-1, x.shape[-1])
     n, width = len(rows), weight.shape[0]
     over = n % GRAIN if n > GRAIN else 0
-    if not over:
-        product = call(rows, weight, bias)
-    elif rows.shape[1] <= width:  # rows of zeros are the smaller copy
-        filled = rows.new_zeros(n + GRAIN - over, rows.shape[1])
-        filled[:n] = rows
-        product = call(filled, weight, bias)[:n]
+    if not over or rows.shape[1] <= width:  # rows of zeros are the smaller copy
+        product = call(filled_rows(x, x.dtype), weight, bias)[:n]
     else:
         product = rows.new_empty(n, width)
         product[:-over] = call(rows[:-over], weight, bias)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.autograd.function import once_differentiable
 
-from .linear import GRAIN, call, fits, has_operators
+from .linear import call, filled_rows, fits, is_on
 
 WIDE, NARROW = torch.float32, torch.bfloat16
 
@@ -30,41 +30,25 @@ class NarrowWeights:
             return weight.detach().to(NARROW)
         version = 0 if weight.is_inference() else weight._version
         key = (weight.data_ptr(), weight.shape, weight.stride())
-        held, at, copy = self._copies.get(key, (None, -1, None))
-        if held is None or copy is None or at != version:
-            copy = weight.detach().to(NARROW)
-            self._copies[key] = weight, version, copy  # the weight too, or another could take its address
-        return copy
+        held = self._copies.get(key)
+        if held is None or held[1] != version:
+            # the weight too, or another could take its address
+            held = self._copies[key] = weight, version, weight.detach().to(NARROW)
+        return held[2]
 
 
 def narrow_linear(input: Any, weight: Any, bias: Any, weights: NarrowWeights) -> torch.Tensor | None:
     """Return x W^T + b in bfloat16 for x (..., K), W (N, K), b (N,) or None; None, for torch to do it, elsewhere."""
-    if not _applies() or not fits(input, weight, bias, dtypes=(WIDE, NARROW)):
+    if not torch.is_autocast_enabled("cpu") or torch.get_autocast_dtype("cpu") is not NARROW:
+        return None
+    if not fits(input, weight, bias, dtypes=(WIDE, NARROW)) or not is_on():
         return None
     narrow = weights.of(weight), None if bias is None else weights.of(bias)
     given = (input, weight) if bias is None else (input, weight, bias)
     if torch.is_grad_enabled() and any(one.requires_grad for one in given):
         product: torch.Tensor = _NarrowLinear.apply(input, weight, bias, *narrow)  # type: ignore[no-untyped-call]
         return product
-    return _times(_rows(input), input.shape, *narrow)
-
-
-def _applies() -> bool:
-    if not torch.is_autocast_enabled("cpu") or torch.get_autocast_dtype("cpu") is not NARROW:
-        return False
-    return has_operators() and bool(torch.backends.mkldnn.enabled)
-
-
-def _rows(x: torch.Tensor) -> torch.Tensor:
-    """Lay x (..., K) out as bfloat16 rows, filled up with zeros to a multiple of the grain."""
-    rows = x.reshape(-1, x.shape[-1])
-    over = -len(rows) % GRAIN if len(rows) > GRAIN else 0
-    if not over:
-        return rows.to(NARROW)
-    filled = rows.new_empty(len(rows) + over, rows.shape[1], dtype=NARROW)
-    filled[: len(rows)] = rows
-    filled[len(rows) :] = 0.0
-    return filled
+    return _times(filled_rows(input, NARROW), input.shape, *narrow)
 
 
 def _times(
@@ -85,7 +69,7 @@ class _NarrowLinear(torch.autograd.Function):
         narrow_weight: torch.Tensor,
         narrow_bias: torch.Tensor | None,
     ) -> torch.Tensor:
-        rows = _rows(x)
+        rows = filled_rows(x, NARROW)
         ctx.shape = x.shape
         # what no gradient asks for is not kept
         ctx.save_for_backward(
@@ -98,7 +82,7 @@ class _NarrowLinear(torch.autograd.Function):
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         """Return gradients in bfloat16, as autocast does; autograd widens them."""
         rows, weight = ctx.saved_tensors
-        above = _rows(gradient)
+        above = filled_rows(gradient, NARROW)
         d_x = None
         if weight is not None:
             d_x = call(above, weight.t(), None)[: ctx.shape[:-1].numel()].view(ctx.shape)

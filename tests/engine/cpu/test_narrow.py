@@ -11,6 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
+from sktransformer._engine.cpu import linear
 from sktransformer._engine.cpu import narrow as module
 from sktransformer._engine.cpu.kernels import CpuKernels
 from sktransformer._engine.cpu.narrow import NarrowWeights, narrow_linear
@@ -23,7 +24,7 @@ def any_chip(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The operators exist on every chip that oneDNN knows, fast or not."""
     if not torch.ops.mkldnn._is_mkldnn_bf16_supported():
         pytest.skip("oneDNN has no bfloat16 on this chip")
-    monkeypatch.setattr(module, "has_operators", lambda: True)
+    monkeypatch.setattr(linear, "has_operators", lambda: True)
     with torch.random.fork_rng():
         torch.manual_seed(0)
         yield
