@@ -65,6 +65,9 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
         "graded" orders pairs by their `y`.
     temperature : float, default=0.05
         Cosines are divided by it in the losses.
+    mixing : float, default=1.0
+        Share of the fine-tuned weights in those that are kept; the rest is what the fit began with. Around 0.5 an
+        encoder that is good already loses less of what it knew.
     max_epochs : int, default=3
         Passes over the training rows.
     batch_size : int, default=64
@@ -162,6 +165,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
        III (graded).
     .. [4] Gao et al. 2021, "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup", section 3.
     .. [5] Kusupati et al. 2022, "Matryoshka Representation Learning", section 3.
+    .. [6] Wortsman et al. 2022, "Robust Fine-Tuning of Zero-Shot Models", section 3, equation 1 (`mixing`); Xiao et al.
+       2023, "LM-Cocktail: Resilient Tuning of Language Models via Model Merging" (of embedders).
 
     Examples
     --------
@@ -192,6 +197,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
         memory: Any = None,
         fine_tune: str | None = None,
         temperature: float = 0.05,
+        mixing: float = 1.0,
         max_epochs: int = 3,
         batch_size: int = 64,
         learning_rate: float = 3e-5,
@@ -234,6 +240,7 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
         self.memory = memory
         self.fine_tune = fine_tune
         self.temperature = temperature
+        self.mixing = mixing
         self.max_epochs = max_epochs
         self.batch_size = batch_size
         self.learning_rate = learning_rate

@@ -17,6 +17,7 @@ from ..cpu.kernels import kernels_twice
 from ..errors import NonFiniteLossError
 from ..text.batches import Collator
 from .callbacks import ProgressBar, StopWhenDue, ValidationScoring
+from .mixing import Mixture
 from .net import Data, MicroBatchNet
 from .steps import Step
 
@@ -41,6 +42,7 @@ class TrainingSettings:
     n_iter_no_change: int
     seed: int
     verbose: int
+    mixing: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ def train(
         How the gradient of a batch is made; None suits an `Objective`.
     score : callable, optional
         Validation score of the current weights. Given, the best epoch's weights are restored at the end and training
-        stops after `n_iter_no_change` epochs without a better one.
+        stops after `n_iter_no_change` epochs without a better one. Weights that will be mixed are scored mixed.
     callbacks : sequence
         skorch callbacks, notified after our own.
 
@@ -90,6 +92,9 @@ def train(
         When the loss is no number, or the last step left weights that are none.
     """
     n_steps = settings.max_epochs * len(data.batches(settings.batch_size, settings.seed))
+    mixture = Mixture(model, settings.mixing) if settings.mixing < 1 else None
+    if mixture is not None and score is not None:
+        score = mixture.scored(score)
     validation = None if score is None else ValidationScoring(score, settings.n_iter_no_change)
     bar = ProgressBar(n_steps, settings.max_epochs) if settings.verbose else None
     last = [] if validation is None else [("stop", StopWhenDue(validation))]
@@ -105,6 +110,8 @@ def train(
         model.zero_grad(set_to_none=True)
     if validation is not None:
         validation.restore(model)
+    if mixture is not None:
+        mixture.apply()
     _require_finite(model)
     best = validation.best_epoch_ if validation is not None else len(net.history)
     return TrainingResult(_records(net.history), best)

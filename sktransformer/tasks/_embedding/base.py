@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -22,11 +23,13 @@ from ..._engine.inference.forward import Reader, forward
 from ..._engine.inference.output import DTYPES, Output, calibration_rows, scale_of
 from ..._engine.inference.pooling import POOLINGS, reader
 from ..._engine.inference.vector_cache import Entry, VectorCache, cache_for, key_of
+from ..._engine.text.batches import Collator
 from ..._engine.text.documents import Documents
 from ..._engine.text.encoding import TextEncoder
 from ..._engine.text.windows import Cut, Encoded, warn_cut
 from ..._engine.training.contrastive import CosineRanking, InBatchNegatives, SupervisedContrastive
 from ..._engine.training.data import DocumentTargets, Examples
+from ..._engine.training.fit import TrainingSettings
 from ..._engine.training.groups import GroupedData
 from ..._engine.training.net import Data
 from ..._engine.training.steps import CachedGradients, Step
@@ -58,6 +61,7 @@ class EmbedderBase(TrainedTransformer):
     memory: Any
     fine_tune: str | None
     temperature: float
+    mixing: float
 
     # -- parameters -------------------------------------------------------------------------------------------------
 
@@ -81,6 +85,7 @@ class EmbedderBase(TrainedTransformer):
     def _validate_training(self) -> None:
         super()._validate_training()
         check_number("temperature", self.temperature, low=0, open_low=True)
+        check_number("mixing", self.mixing, low=0, high=1, open_low=True)
         if self.fine_tune is None:
             return
         check_choice("fine_tune", self.fine_tune, FINE_TUNE)
@@ -312,6 +317,9 @@ class EmbedderBase(TrainedTransformer):
         # the others of its group are hard contrasts, and rows of other groups are needed too
         together = max(2, int(self.batch_size) // 4)
         return GroupedData(examples.encoded, members, targets.targets, targets.groups, together)
+
+    def _settings(self, collator: Collator, seed: int) -> TrainingSettings:
+        return replace(super()._settings(collator, seed), mixing=float(self.mixing))
 
     def _objective(self, targets: EmbeddingTargets) -> Any:
         return OBJECTIVES[targets.kind](float(self.temperature), self.truncate_dim)
