@@ -56,7 +56,7 @@ def training_outcome(record: Record) -> list[str]:
         found = results["accuracy"]
         lines += [
             f"Accuracy after the same number of steps ({found['documents']} short documents, {found['epochs']} epochs, "
-            f"one number a seed):", "",
+            f"{record['settings']['precision']}, one number a seed):", "",
         ]  # fmt: skip
         rows = [
             [name, ", ".join(f"{value:.3f}" for value in values), f"{sum(values) / len(values):.3f}",

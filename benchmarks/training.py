@@ -23,8 +23,6 @@ import numpy as np
 import torch
 from transformers import AutoConfig, AutoTokenizer
 
-from sktransformer._engine.devices import has_bfloat16
-
 from .common import (
     MINILM,
     Ceiling,
@@ -50,6 +48,7 @@ from .competitors import (
     WARMUP,
     WEIGHT_DECAY,
     Settings,
+    best_precision,
     hf_trainer,
     ours,
 )
@@ -111,7 +110,7 @@ def main() -> None:
         corpus = mails(tokenizer, BATCH if options.quick else GROUPED_BATCHES * BATCH, 0)
         results["same_step"] = {"largest_difference_of_logits": same_step(folder, tokenizer)}
         say(f"same step: logits differ by {results['same_step']['largest_difference_of_logits']:.1e}")
-        best = Settings(folder, precision="bfloat16" if has_bfloat16(torch.device("cpu")) else "float32")
+        best = Settings(folder, precision=best_precision())
         unpadded = [name for name in COMPETITORS if name != PADDED]
         results["steps"] = steps(corpus, best, list(COMPETITORS), options.rounds)
         write("training", options, results, described(corpus, best))  # so far: a run may be cut

@@ -1,7 +1,7 @@
 """What training leaves beside its seconds: accuracy on new documents, and peak memory; against Trainer.
 
 The same number of optimizer steps at the same settings, a few seeds; short documents, to afford it. The competitors
-are those of training.py.
+are those of training.py, in the fastest precision of the chip.
 
     python -m benchmarks.training_outcome [--quick]
 """
@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from transformers import AutoTokenizer
@@ -29,12 +29,12 @@ from .common import (
     say,
     write,
 )
-from .competitors import BATCH, COMPETITORS, DYNAMIC, GROUPED, OURS, PADDED, Settings
+from .competitors import BATCH, COMPETITORS, DYNAMIC, GROUPED, OURS, PADDED, Settings, best_precision
 from .corpus import TOPICS, mails
 from .training import described
 
 
-def accuracies(folder: Path, tokenizer: Any, quick: bool) -> Iterator[dict[str, Any]]:
+def accuracies(shared: Settings, tokenizer: Any, quick: bool) -> Iterator[dict[str, Any]]:
     """Accuracy on new documents after the same number of steps, of a seed more at each turn."""
     n_train, epochs, seeds = (64, 1, 1) if quick else (384, 4, 3)
     sizes = {"median": 27, "longest": 128, "topical": 0.3}
@@ -43,7 +43,7 @@ def accuracies(folder: Path, tokenizer: Any, quick: bool) -> Iterator[dict[str, 
     times: dict[str, list[Sample]] = {OURS: [], DYNAMIC: []}
     for seed in range(seeds):
         for name in accuracy:
-            done = COMPETITORS[name](train, Settings(folder, epochs=epochs, seed=seed), test.texts)
+            done = COMPETITORS[name](train, replace(shared, epochs=epochs, seed=seed), test.texts)
             accuracy[name].append(float((done.logits.argmax(1) == test.labels).mean()))
             times[name].append(done.sample)
             say(f"  seed {seed}  {name:<34} accuracy {accuracy[name][-1]:.3f}  {done.sample.cpu:7.1f} s")
@@ -72,7 +72,7 @@ def peak_of(name: str, options: argparse.Namespace) -> None:
     with classifier_folder(MINILM, len(TOPICS)) as folder:
         tokenizer = AutoTokenizer.from_pretrained(folder)
         corpus = mails(tokenizer, 16 if options.quick else 2 * BATCH, 3)
-        settings = Settings(folder)
+        settings = Settings(folder, precision=best_precision())
         small = mails(tokenizer, 16, 4, longest=16)
         COMPETITORS[name](small, settings)  # imports and allocations that any run makes
         before = reset_peak()
@@ -94,9 +94,10 @@ def main() -> None:
     results["memory_times_trainer"] = ours_ / min(trainers)
     with classifier_folder(MINILM, len(TOPICS)) as folder:
         tokenizer = AutoTokenizer.from_pretrained(folder)
-        settings = described(mails(tokenizer, 16 if options.quick else 2 * BATCH, 3))
+        shared = Settings(folder, precision=best_precision())
+        settings = described(mails(tokenizer, 16 if options.quick else 2 * BATCH, 3), shared)
         write("training_outcome", options, results, settings)
-        for results["accuracy"] in accuracies(folder, tokenizer, options.quick):
+        for results["accuracy"] in accuracies(shared, tokenizer, options.quick):
             write("training_outcome", options, results, settings)  # a seed more: an hour's run may be cut
 
 
