@@ -276,6 +276,16 @@ def write(
     return path
 
 
+def found_before(name: str, options: argparse.Namespace, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the results that ``results/NAME.json`` holds of the same commit and settings, for a run that goes on."""
+    path = RESULTS / f"{name}.json"
+    if options.quick or not path.exists():
+        return {}
+    record = json.loads(path.read_text(encoding="utf-8"))
+    same = record["commit"] == commit() and record["settings"] == settings
+    return dict(record["results"]) if same else {}
+
+
 def machine() -> dict[str, Any]:
     """Return what the numbers depend on: processor, its vector flags, cores, memory, load."""
     import psutil

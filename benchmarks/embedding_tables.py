@@ -46,17 +46,25 @@ def few_shots(record: Record) -> list[str]:
 
 
 def tuned_search(record: Record) -> list[str]:
-    results, settings = record["results"], record["settings"]
+    settings, fifths = record["settings"], record["results"]["fifths"]
     keys = {
         "recall_1": f"recall at 1 of {settings['paragraphs']}",
         "recall_10": "at 10",
-        "recall_1_own": f"at 1 of the {settings['own_paragraphs']} of their articles",
+        "recall_1_own": "at 1 of those of their articles",
         "recall_10_own": "at 10",
     }
-    rows = [
-        [name, *(f"{results[key][column]:.3f}" for column in keys)]
-        for key, name in (("frozen", "frozen"), ("fine_tuned", f"fine-tuned on {settings['pairs']} pairs"))
-    ]
-    took = f"The fit took {number(results['fine_tuned']['fit_cpu_seconds'])} s of the processor."
-    lead = f"PIAF, {settings['questions']} questions about other articles"
-    return [*table([lead, *keys.values()], rows), "", took]
+    rows = []
+    for fifth, found in fifths.items():
+        asked = f"fifth {fifth}, {found['questions']} questions"
+        names = {"frozen": "frozen", "fine_tuned": f"tuned on {number(found['pairs'])} pairs"}
+        for key, name in names.items():
+            took = number(found[key]["fit_cpu_seconds"]) if key == "fine_tuned" else ""
+            rows.append([f"{asked}, {name}", *(f"{found[key][column]:.3f}" for column in keys), took])
+    lines = table(["PIAF, questions about articles held out", *keys.values(), "fit, processor s"], rows)
+    weights = [found["questions"] for found in fifths.values()]
+    gains = [found["points_gained"] for found in fifths.values()]
+    mean = sum(w * gain for w, gain in zip(weights, gains, strict=True)) / sum(weights)
+    made = f"Fitted in {settings['precision']}, judged in float32; no setting was chosen on fifth {settings['judged']}."
+    if len(fifths) > 1:
+        made += f" Points of recall at 1 gained over all {number(sum(weights))} questions: {mean:.1f}."
+    return [*lines, "", made]

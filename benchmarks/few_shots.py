@@ -16,7 +16,6 @@ run that was cut goes on, and two processes can share the seeds.
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import random
 import warnings
@@ -32,7 +31,7 @@ from sklearn.pipeline import make_pipeline
 from sktransformer import TransformerEmbedder
 from sktransformer._engine.devices import has_bfloat16
 
-from .common import MINILM, RESULTS, Sample, arguments, bundled, commit, prepare, say, write
+from .common import MINILM, Sample, arguments, bundled, found_before, prepare, say, write
 from .embedding import measured, questions
 
 TUNED = {"fine_tune": "labels", "learning_rate": 1e-4, "max_epochs": 8, "batch_size": 154}
@@ -154,21 +153,11 @@ def peer() -> tuple[str, Callable[..., tuple[Answers, Sample]]]:
     return "setfit", setfit_library
 
 
-def found_before(options: argparse.Namespace, settings: dict[str, Any]) -> dict[str, Any]:
-    """Return what the file holds of the same commit and settings: {shots: {competitor: {seed: figures}}}."""
-    path = RESULTS / "few_shots.json"
-    if options.quick or not path.exists():
-        return {}
-    record = json.loads(path.read_text(encoding="utf-8"))
-    same = record["commit"] == commit() and record["settings"] == settings
-    return dict(record["results"]["shots"]) if same else {}
-
-
 def keep(
     options: argparse.Namespace, settings: dict[str, Any], shots: int, seed: int, new: dict[str, Any]
 ) -> None:
     """Write the figures of a seed beside those that the file holds by now."""
-    found = found_before(options, settings)
+    found = found_before("few_shots", options, settings).get("shots", {})
     of_shots = found.setdefault(str(shots), {})
     for name, figures in new.items():
         of_shots.setdefault(name, {})[str(seed)] = figures
@@ -197,7 +186,8 @@ def main() -> None:
     }  # fmt: skip
     for shots in options.shots:
         for seed in options.seeds[:1] if options.quick else options.seeds:
-            if str(seed) in found_before(options, settings).get(str(shots), {}).get(OURS, {}):
+            known = found_before("few_shots", options, settings).get("shots", {})
+            if str(seed) in known.get(str(shots), {}).get(OURS, {}):
                 continue
             rows = drawn(labels, shots, seed)
             rows = rows[np.isin(labels[rows], classes)]
