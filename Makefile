@@ -77,7 +77,7 @@ lint: $(VENV)/.stamp-dev
 
 types: $(VENV)/.stamp-dev
 	$(STEP) "mypy --strict"
-	@$(BIN)/mypy --strict sktransformer/
+	@$(BIN)/mypy --strict sktransformer/ benchmarks/
 
 # The quick examples are those that the gallery runs. Each runs in a folder of its own: none may need the repository's.
 examples: $(VENV)/.stamp-dev

@@ -34,9 +34,8 @@ Inputs = dict[str, Any]
 def pair(shape: dict[str, int], *, packed: bool) -> dict[str, PreTrainedModel]:
     """Return both models, with the same weights."""
     torch.manual_seed(0)
-    theirs = BertForSequenceClassification(
-        BertConfig(**shape, num_labels=CLASSES, attn_implementation="sdpa")
-    )
+    options: dict[str, Any] = {**shape, "num_labels": CLASSES, "attn_implementation": "sdpa"}
+    theirs = BertForSequenceClassification(BertConfig(**options))
     models = {OURS: from_transformers(theirs), THEIRS: theirs}
     for model in models.values():
         model.eval()

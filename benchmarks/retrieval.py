@@ -121,7 +121,8 @@ def encoded(asked: Questions, cache: Path | None) -> tuple[Remembered, dict[str,
 
     texts = {"query": ("query: ", asked.questions), "document": ("passage: ", asked.paragraphs)}
     embedder = TransformerEmbedder(E5, precision="float32").fit(asked.questions[:1])
-    vectors, took = {}, {}
+    vectors: dict[str, np.ndarray] = {}
+    took: dict[str, float] = {}
     for role, (prompt, given) in texts.items():
         path = None if cache is None else cache / f"piaf-{role}-{len(given)}.npy"
         if path is not None and path.exists():

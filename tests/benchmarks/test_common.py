@@ -107,6 +107,20 @@ def test_quick_runs_overwrite_no_measurement(tmp_path, monkeypatch):
     assert common.write("speed", options, {}, {}) == tmp_path / "quick" / "speed.json"
 
 
+def test_a_run_goes_on_from_the_same_commit_and_settings_only(tmp_path, monkeypatch):
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    monkeypatch.setattr(common, "ROOT", tmp_path)
+    options = argparse.Namespace(quick=False, rounds=1, threads=1)
+    settings = {"learning_rate": 2e-4}
+    assert common.found_before("speed", options, settings) == {}
+    common.write("speed", options, {"seeds": {"0": 1.5}}, settings)
+    assert common.found_before("speed", options, settings) == {"seeds": {"0": 1.5}}
+    assert common.found_before("speed", options, {"learning_rate": 1e-4}) == {}
+    assert common.found_before("speed", argparse.Namespace(quick=True), settings) == {}
+    monkeypatch.setattr(common, "commit", lambda: "another")
+    assert common.found_before("speed", options, settings) == {}
+
+
 def test_a_failing_subprocess_shows_its_last_words():
     with pytest.raises(RuntimeError, match=r"No module named benchmarks\.absent"):
         common.in_subprocess("benchmarks.absent")

@@ -111,9 +111,14 @@ def test_few_shots_are_shown():
 def test_a_fine_tuned_search_shows_both_corpora():
     found = {"recall_1": 0.5, "recall_10": 0.75, "recall_1_own": 0.6, "recall_10_own": 0.9}
     better = {**found, "recall_1": 0.625, "fit_cpu_seconds": 120.0}
-    results = {"frozen": found, "fine_tuned": better, "points_gained": 12.5}
-    settings = {"paragraphs": 761, "own_paragraphs": 150, "pairs": 3000, "questions": 700}
-    page = report.page({"tuned_search": record(results, **settings)})
-    assert "| fine-tuned on 3000 pairs | 0.625 | 0.750 | 0.600 | 0.900 |" in page
-    assert "| frozen | 0.500 | 0.750 | 0.600 | 0.900 |" in page
-    assert "Fine-tuned embedder, points of recall at 1 above the frozen one" in page
+    judged = {"pairs": 3000, "frozen": found, "fine_tuned": better, "questions": 300, "points_gained": 12.5}
+    fifths = {"0": {**judged, "questions": 100, "points_gained": 2.5}, "4": judged}
+    settings = {"paragraphs": 761, "judged": 4, "precision": "bfloat16"}
+    page = report.page({"tuned_search": record({"fifths": fifths}, **settings)})
+    assert "| fifth 4, 300 questions, tuned on 3,000 pairs | 0.625 | 0.750 | 0.600 | 0.900 | 120 |" in page
+    assert "| fifth 0, 100 questions, frozen | 0.500 | 0.750 | 0.600 | 0.900 |  |" in page
+    assert "no setting was chosen on fifth 4" in page
+    assert "gained over all 400 questions: 10.0." in page
+    assert (
+        "| Fine-tuned embedder, points of recall at 1 above the frozen one | >= 5 | 12.5 |  | yes |" in page
+    )
