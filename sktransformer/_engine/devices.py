@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -89,11 +89,17 @@ def resolve_precision(precision: str, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if precision == "bfloat16" else torch.float32
 
 
-def autocast(device: torch.device, dtype: torch.dtype) -> AbstractContextManager[Any]:
-    """Run matrix products in `dtype` on `device`; weights stay float32."""
-    if dtype is torch.float32:
-        return nullcontext()
-    return torch.autocast(device.type, dtype=dtype)
+@contextmanager
+def autocast(device: torch.device, dtype: torch.dtype) -> Iterator[None]:
+    """Run matrix products in `dtype` on `device`, also where a caller has an autocast on; weights stay float32."""
+    narrow = None if dtype is torch.float32 else dtype
+    # torch keeps the narrowed weights until the outermost autocast ends, so steps of ours would go on with old ones
+    torch.clear_autocast_cache()
+    try:
+        with torch.autocast(device.type, dtype=narrow, enabled=narrow is not None):
+            yield
+    finally:
+        torch.clear_autocast_cache()
 
 
 def draw_seed(random_state: Any) -> int:
@@ -115,6 +121,8 @@ def draw_seed(random_state: Any) -> int:
 def seeded(seed: int, device: torch.device) -> Iterator[None]:
     """Hold the training lock, seed the host's and the device's generators, and leave them as they were.
 
+    A caller's inference mode, disabled gradients and autocast are left outside.
+
     Not with `torch.manual_seed`: it seeds every accelerator of the process, and `fork_rng` restores only those that
     it was told of.
     """
@@ -124,7 +132,8 @@ def seeded(seed: int, device: torch.device) -> Iterator[None]:
         try:
             for generator in sources:
                 generator.manual_seed(seed)
-            yield
+            with torch.inference_mode(False), torch.enable_grad(), autocast(device, torch.float32):
+                yield
         finally:
             for generator, state in zip(sources, before, strict=True):
                 generator.set_state(state)

@@ -273,6 +273,7 @@ def test_unusable_targets(kind: str, X: Any, y: Any, message: str) -> None:
     [
         ({"freeze": "all"}, 'freeze="all" leaves fine_tune nothing to train'),
         ({"scoring": "f1_macro"}, "scoring='f1_macro' scores predictions, and an embedder has none"),
+        ({"batch_size": 1}, "batch_size=1 leaves a row nothing to be compared with"),
         ({"mixing": 0}, "mixing must be .*0.* got 0"),
         ({"mixing": 1.5}, "mixing must be .* got 1.5"),
         ({"early_stopping": True}, "needs two classes of four documents to hold two of each out"),

@@ -87,14 +87,17 @@ def load_checkpoint(
     for field, value in (config_changes or {}).items():
         setattr(config, field, value)
     _require_head(config, head, source)
-    with loading():
+    with (
+        torch.inference_mode(False),
+        loading(),
+    ):  # weights of a caller's inference mode could never be trained
         if source.folder is None:
             model = HEADS[head].auto_class.from_config(config, dtype=torch.float32)
         else:
             tokenizer = _load_tokenizer(source.folder)
             _give_padding(config, tokenizer)
             model = _load_model(source, source.folder, head, config, need_head)
-    return Checkpoint(model, tokenizer, prepare(model, head), source.folder)
+        return Checkpoint(model, tokenizer, prepare(model, head), source.folder)
 
 
 def prepare(model: PreTrainedModel, head: Head) -> bool:

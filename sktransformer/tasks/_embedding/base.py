@@ -91,6 +91,8 @@ class EmbedderBase(TrainedTransformer):
         check_choice("fine_tune", self.fine_tune, FINE_TUNE)
         if self.freeze == "all":
             raise ValueError('freeze="all" leaves fine_tune nothing to train; pass fine_tune=None.')
+        if self.batch_size < 2:
+            raise ValueError("batch_size=1 leaves a row nothing to be compared with; pass 2 or more.")
         if isinstance(self.scoring, str):
             raise ValueError(
                 f"scoring={self.scoring!r} scores predictions, and an embedder has none; pass None or a callable "
