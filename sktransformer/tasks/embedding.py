@@ -66,8 +66,8 @@ class TransformerEmbedder(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Emb
     temperature : float, default=0.05
         Cosines are divided by it in the losses.
     mixing : float, default=1.0
-        Share of the fine-tuned weights in those that are kept; the rest is what the fit began with. Around 0.5 an
-        encoder that is good already loses less of what it knew.
+        Share of the fine-tuned weights in those that are kept; the rest is what the fit began with. Less than 1 keeps
+        more of what an encoder knew already; 0.5 served for search.
     max_epochs : int, default=3
         Passes over the training rows.
     batch_size : int, default=64

@@ -252,6 +252,7 @@ def test_a_text_of_several_pairs_is_read_once_a_batch(tuned: Callable[..., Trans
         ("labels", ["a", "b"], [[1, 1], [0, 1]], "needs one label a document, but y is multilabel"),
         ("pairs", PAIRS, [[1, 2], [3, 4], [5, 6]], r"the group of each pair, one a row, got an array of shape"),
         ("pairs", PAIRS, ["a", None, "b"], "and 1 are missing, the first in row 1"),
+        ("pairs", PAIRS, [0.0, 0.5, 1.0], "and 0.5 names none; for graded pairs"),
         ("pairs", PAIRS[:1], None, "needs at least 2 pairs"),
         ("graded", PAIRS, None, "needs y, a number for each pair; got None"),
         ("graded", PAIRS, [1, float("nan"), float("inf")], r"2 grade\(s\) that are NaN or infinite, in row\(s\) 1, 2"),

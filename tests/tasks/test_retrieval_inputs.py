@@ -10,9 +10,13 @@ import pandas as pd
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
-from sktransformer import SemanticSearch
+from sktransformer import SemanticSearch, TransformerEmbedder
 from sktransformer.tasks._retrieval.words import WordIndex
+from sktransformer.testing import tiny_checkpoint
 
 
 class Worder(BaseEstimator):
@@ -108,3 +112,14 @@ def test_a_search_sees_all_of_an_addition_or_nothing(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(WordIndex, "read", meanwhile)
     pd.testing.assert_frame_equal(model.search(["facture"]), expected)
     assert model.n_samples_fit_ == 4
+
+
+def test_an_embedder_that_would_be_tuned_on_the_corpus_is_refused() -> None:
+    pairs = [("a", "b"), ("c", "d"), ("e", "f")]
+    settings: dict[str, Any] = {"fine_tune": "pairs", "max_epochs": 1, "random_state": 0}
+    tuned = TransformerEmbedder(tiny_checkpoint("bert"), **settings).fit(pairs)
+    for embedder in (tuned, make_pipeline(FunctionTransformer(), tuned)):
+        with pytest.raises(ValueError, match=r"FrozenEstimator\(embedder\)"):
+            SemanticSearch(embedder).fit(["b", "d", "f"])
+    search = SemanticSearch(FrozenEstimator(tuned)).fit(["b", "d", "f"])
+    np.testing.assert_array_equal(search.kneighbors(["d"], 1)[1], [[1]])

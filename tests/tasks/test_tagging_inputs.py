@@ -132,7 +132,11 @@ def test_lone_surrogates_are_replaced_and_places_stay() -> None:
             ValueError,
             "y[1][0] is 'I-LOC', but in IOB2 it can't begin a sentence",
         ),
-        ([["O", "O"], ["O"], ["O"] * 3], ValueError, "only one class: 'O'"),
+        (
+            [["O", "O"], ["O"], ["O"] * 3],
+            ValueError,
+            "only one class: 'O'; pass sentences, or spans, with two tags",
+        ),
         ([TAGS[0], "O", TAGS[2]], TypeError, "y[1] must be the list of a sentence's tags, got str ('O')"),
         ({("O", "O")}, TypeError, "y must be a list with the tags of each sentence, got set"),
         ("O", TypeError, "y must be a list with the tags of each sentence, got str"),

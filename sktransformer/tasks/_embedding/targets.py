@@ -98,6 +98,14 @@ def _groups(y: Any) -> Rows | None:
             f'fine_tune="pairs" reads y as the group of each pair, and {len(missing)} are missing, the first in row '
             f"{missing[0]}; name them, or pass y=None."
         )
+    grade = next(
+        (x for x in names if isinstance(x, (float, np.floating)) and not float(x).is_integer()), None
+    )
+    if grade is not None:
+        raise ValueError(
+            f'fine_tune="pairs" reads y as the group of each pair, and {grade:g} names none; for graded pairs pass '
+            f'fine_tune="graded".'
+        )
     codes: Rows = pd.factorize(names)[0].astype(np.int64)
     return codes
 

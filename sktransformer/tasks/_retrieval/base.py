@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from ..._engine.errors import PersistenceError
@@ -189,6 +191,12 @@ class BaseSearch(BaseEstimator, ABC):
             raise TypeError(
                 f"embedder must be a transformer of texts (fit, transform), got {self.embedder!r:.60}; "
                 f"a model's name goes into TransformerEmbedder(name)."
+            )
+        last = self.embedder.steps[-1][1] if isinstance(self.embedder, Pipeline) else self.embedder
+        if not isinstance(last, FrozenEstimator) and getattr(last, "fine_tune", None) is not None:
+            raise ValueError(
+                f"embedder is fitted anew on the corpus, which holds nothing for fine_tune={last.fine_tune!r}; fit it "
+                f"first, and pass sklearn.frozen.FrozenEstimator(embedder)."
             )
         return clone(self.embedder)
 

@@ -66,7 +66,7 @@ def as_tags(y: Any, sentences: Sentences, scheme: str | None) -> Tags:
     if len(classes) < 2:
         raise ValueError(
             "This solver needs samples of at least 2 classes in the data, but the data contains only one class: "
-            f"{classes.tolist()[0]!r}"
+            f"{classes.tolist()[0]!r}; pass sentences, or spans, with two tags."
             if len(classes)
             else "y holds no tag: every sentence is empty; pass sentences with words."
         )
