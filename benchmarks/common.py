@@ -35,6 +35,7 @@ import numpy as np
 import torch
 
 from sktransformer._engine.cpu.kernels import computing
+from sktransformer._engine.devices import has_bfloat16
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = Path(__file__).resolve().parent / "results"
@@ -284,6 +285,11 @@ def found_before(name: str, options: argparse.Namespace, settings: Mapping[str, 
     record = json.loads(path.read_text(encoding="utf-8"))
     same = record["commit"] == commit() and record["settings"] == settings
     return dict(record["results"]) if same else {}
+
+
+def best_precision() -> str:
+    """Return the fastest precision of this chip, for everyone."""
+    return "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32"
 
 
 def machine() -> dict[str, Any]:

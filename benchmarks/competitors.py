@@ -29,8 +29,6 @@ from transformers import (
 )
 from transformers.trainer_pt_utils import get_length_grouped_indices
 
-from sktransformer._engine.devices import has_bfloat16
-
 from .common import Sample, Stopwatch
 from .corpus import Corpus
 
@@ -63,11 +61,6 @@ class Settings:
     warmup: float = WARMUP
     seed: int = 0
     precision: str = "float32"  # or "bfloat16": of everyone's matrix products
-
-
-def best_precision() -> str:
-    """Return the fastest precision of this chip, for everyone."""
-    return "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32"
 
 
 # -- ours ------------------------------------------------------------------------------------------

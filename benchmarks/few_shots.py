@@ -29,9 +29,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 
 from sktransformer import TransformerEmbedder
-from sktransformer._engine.devices import has_bfloat16
 
-from .common import MINILM, Sample, arguments, bundled, found_before, prepare, say, write
+from .common import MINILM, Sample, arguments, best_precision, bundled, found_before, prepare, say, write
 from .embedding import measured, questions
 
 TUNED = {"fine_tune": "labels", "learning_rate": 1e-4, "max_epochs": 8, "batch_size": 154}
@@ -44,11 +43,6 @@ def drawn(labels: np.ndarray, shots: int, seed: int) -> np.ndarray:
     """Rows of `shots` examples a class."""
     order = np.random.default_rng(seed).permutation(len(labels))
     return np.concatenate([order[labels[order] == label][:shots] for label in np.unique(labels)])
-
-
-def narrow() -> bool:
-    """Whether all train in bfloat16."""
-    return has_bfloat16(torch.device("cpu"))
 
 
 def head() -> LogisticRegression:
@@ -66,7 +60,7 @@ def setfit_library(
     texts: list[str], labels: np.ndarray, test: list[str], seed: int, iterations: int
 ) -> tuple[Answers, Sample]:
     """SetFit's own trainer, one epoch of its pairs."""
-    if narrow():
+    if best_precision() == "bfloat16":
         os.environ["ACCELERATE_MIXED_PRECISION"] = (
             "bf16"  # its arguments know float16 only, which a CPU lacks
         )
@@ -107,7 +101,7 @@ def setfit_recipe(
         model.train()
         for start in range(0, len(pairs), 16):
             batch = pairs[start : start + 16]
-            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=narrow()):
+            with torch.autocast("cpu", dtype=torch.bfloat16, enabled=best_precision() == "bfloat16"):
                 first, second = (
                     model(model.tokenize([texts[pair[i]] for pair in batch]))["sentence_embedding"].float()
                     for i in (0, 1)
@@ -181,7 +175,7 @@ def main() -> None:
     test, expected = [test[i] for i in chosen], expected[chosen]
     settings = {
         **TUNED, "encoder": MINILM, "peer": name, "pairs": options.pairs,
-        "precision": "bfloat16" if narrow() else "float32",
+        "precision": best_precision(),
         "test_documents": len(test), "classes": len(classes),
     }  # fmt: skip
     for shots in options.shots:

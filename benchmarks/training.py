@@ -28,6 +28,7 @@ from .common import (
     Ceiling,
     Sample,
     arguments,
+    best_precision,
     classifier_folder,
     forward_flops,
     interleave,
@@ -48,7 +49,6 @@ from .competitors import (
     WARMUP,
     WEIGHT_DECAY,
     Settings,
-    best_precision,
     hf_trainer,
     ours,
 )

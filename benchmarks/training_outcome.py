@@ -20,6 +20,7 @@ from .common import (
     MINILM,
     Sample,
     arguments,
+    best_precision,
     classifier_folder,
     in_subprocess,
     peak_rss,
@@ -29,7 +30,7 @@ from .common import (
     say,
     write,
 )
-from .competitors import BATCH, COMPETITORS, DYNAMIC, GROUPED, OURS, PADDED, Settings, best_precision
+from .competitors import BATCH, COMPETITORS, DYNAMIC, GROUPED, OURS, PADDED, Settings
 from .corpus import TOPICS, mails
 from .training import described
 

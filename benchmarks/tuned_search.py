@@ -18,11 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
 
-from sktransformer._engine.devices import has_bfloat16
-
-from .common import E5, Stopwatch, arguments, found_before, prepare, say, write
+from .common import E5, Stopwatch, arguments, best_precision, found_before, prepare, say, write
 from .retrieval import DATA, Questions
 
 PARTS = 5  # of the articles; one is held out
@@ -107,7 +104,7 @@ def main() -> None:
     asked = Questions(options.data, options.quick)
     settings = {
         "encoder": E5, "seed": SEED, "paragraphs": len(asked.paragraphs), "judged": JUDGED,
-        "precision": "bfloat16" if has_bfloat16(torch.device("cpu")) else "float32", **TUNED,
+        "precision": best_precision(), **TUNED,
     }  # fmt: skip
     for fifth in options.fifths:
         if str(fifth) in known(options, settings):

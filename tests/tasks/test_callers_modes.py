@@ -12,6 +12,7 @@ from sktransformer.testing import SENTENCES, tiny_checkpoint
 
 TEXTS = list(SENTENCES)
 TARGETS = np.arange(float(len(TEXTS)))
+SHORT: dict[str, Any] = {"batch_size": 4, "learning_rate": 3e-3, "random_state": 0}
 MODES: dict[str, Any] = {
     "autocast to bfloat16": lambda: torch.autocast("cpu", dtype=torch.bfloat16),
     "autocast to float16": lambda: torch.autocast("cpu", dtype=torch.float16),
@@ -32,15 +33,8 @@ def test_a_fit_is_the_same(
     mode: AbstractContextManager[Any], precision: str, onednn: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fitted() -> TransformerRegressor:
-        settings: dict[str, Any] = {
-            "max_epochs": 5,
-            "batch_size": 4,
-            "learning_rate": 3e-3,
-            "random_state": 0,
-        }
-        return TransformerRegressor(tiny_checkpoint("bert"), precision=precision, **settings).fit(
-            TEXTS, TARGETS
-        )
+        regressor = TransformerRegressor(tiny_checkpoint("bert"), precision=precision, max_epochs=5, **SHORT)
+        return regressor.fit(TEXTS, TARGETS)
 
     monkeypatch.setattr(torch.backends.mkldnn, "enabled", onednn)
     plain = fitted()
@@ -55,16 +49,9 @@ def test_a_fit_is_the_same(
 @pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 def test_a_contrastive_fit_is_the_same(mode: AbstractContextManager[Any], precision: str) -> None:
     def fitted() -> TransformerEmbedder:
-        settings: dict[str, Any] = {
-            "max_epochs": 3,
-            "batch_size": 4,
-            "learning_rate": 3e-3,
-            "token_budget": 16,
-        }
-        embedder = TransformerEmbedder(
-            tiny_checkpoint("camembert"), fine_tune="labels", random_state=0, **settings
-        )
-        return embedder.set_params(precision=precision).fit(TEXTS, TARGETS.astype(int) % 2)
+        settings: dict[str, Any] = {**SHORT, "fine_tune": "labels", "token_budget": 16}
+        embedder = TransformerEmbedder(tiny_checkpoint("camembert"), precision=precision, **settings)
+        return embedder.fit(TEXTS, TARGETS.astype(int) % 2)
 
     plain = fitted().transform(TEXTS)
     with mode:
